@@ -12,7 +12,7 @@ import pytest
 
 import ceql
 from spaseq.core import jit
-from spaseq.core.engine.runs import coded, over_classes, row_sets, shaped
+from spaseq.core.engine.runs import coded, deterministic, row_sets, shaped
 from spaseq.core.tecs import arena
 from tests.ceql.test_guarded import ENDINGS, FORMULAS, STRATEGIES, events, reported
 
@@ -56,7 +56,7 @@ def test_counts_interpreted_and_compiled_agree(queries: list[ceql.Query], monkey
         stream = events(rng, 50, floats=True)
         expected = len(reported(query, stream))
         for interprets in (lambda _: False, lambda _: True, lambda _: rng.random() < 0.5):
-            for module in (jit, over_classes, coded, row_sets, shaped):
+            for module in (jit, deterministic, coded, row_sets, shaped):
                 monkeypatch.setattr(module, "interprets", interprets)
             assert query.run(stream).count() == expected
 

@@ -10,6 +10,7 @@ Modules:
 * `alphabet`: Symbol classes: the alphabet that an automaton distinguishes (regex engines call it alphabet compression).
 * `cea`: Complex event automata: a pattern compiled to states and transitions ([CORE] §3, [CEL] §6).
 * `compile`: Compile a pattern to a complex event automaton ([CORE], proof of Theorem 2; [CEL] Theorem 3).
+* `edges`: The valuation automaton of a pattern as it grows: edges, parts and ranks.
 * `gaps`: The gap between two parts in which something must not come for a time.
 * `tidy`: The last steps of compiling a pattern: selection STRICT, and fewer states and transitions.
 * `determinise`: Lazy I/O-determinisation of an automaton without registers ([CORE] §4.4, "on the fly").

@@ -13,14 +13,33 @@ waiting states they could also lead to.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
 from functools import cache
 from itertools import product
 from types import MappingProxyType
 from typing import Final, assert_never
 
-from spaseq.core.automata.cea import ACCEPT, CEA, INITIAL, Action, Again, Avoid, Leave, Take, Transition
+from spaseq.core.automata.cea import ACCEPT, CEA, INITIAL, Action, Again, Take, Transition
+from spaseq.core.automata.edges import (
+    AFTER,
+    BEFORE,
+    PASSES,
+    Edge,
+    Part,
+    Waits,
+    Way,
+    choose,
+    correlate,
+    in_order,
+    in_preference,
+    pass_over,
+    side_moves,
+    too_many,
+    with_few_ranks,
+    with_numbered_ranks,
+    without_ranks,
+)
 from spaseq.core.automata.gaps import begin_in_time, keep_times, pass_in_time
 from spaseq.core.automata.tidy import in_order_of_reach, merge_alike, strict_phases, trim
 from spaseq.core.errors import BudgetExceeded, InternalError, UnsupportedFeature
@@ -48,8 +67,6 @@ from spaseq.core.pattern import (
 )
 from spaseq.core.trees import children, fold
 
-_PASS = 1 << 30
-"""The rank of the loop that passes over an event which nothing else takes, before ranks are numbered."""
 _BESIDE = "a NOT of more than one event beside a condition on other events in a NOT is not run yet"
 _CHOSEN = "a NOT with a condition on other events behind an optional part or a loop with -> is not run yet"
 _INSTEAD = "write the part or loop with ALL, or join it by ;"
@@ -59,53 +76,6 @@ Marks = Mapping[tuple[bool, Border], str]
 """Variables for what must not come: True and what must not come behind a match, False and what not before it."""
 UNSEEN: Final = "#unseen"
 """The variable of an event that a mark takes, and no variable of the pattern."""
-
-_Way = tuple[int, tuple[Action, ...]]
-"""A waiting state, and the actions of a run that takes the event it waits for."""
-_Waits = dict[Border, list[int]]
-"""The states that wait for what follows a part, for each of the borders behind it."""
-
-
-@dataclass(frozen=True, slots=True)
-class _Edge:
-    """A transition of the valuation automaton: labelled by the variables that take the event, and by predicates.
-
-    An edge to `ACCEPT` may have ways on to another round, or to an optional part, the best first. The run prefers those
-    in `before` to what follows, and what follows to those in `after`. `exits` are then the actions of a run that goes
-    on in any other way than these.
-
-    `head`: what must not come before the first event of a part, of an edge that begins it. `tail`: what must not come
-    behind its last event, of an edge to `ACCEPT`.
-    """
-
-    predicates: frozenset[Predicate]
-    variables: frozenset[str]
-    target: int
-    actions: tuple[Action, ...] = ()
-    rank: int = 0
-    source: int = INITIAL
-    before: tuple[_Way, ...] = ()
-    after: tuple[_Way, ...] = ()
-    exits: tuple[Action, ...] = ()
-    head: Border = frozenset()
-    tail: Border = frozenset()
-
-    @property
-    def has_ways(self) -> bool:
-        return bool(self.before or self.after)
-
-
-@dataclass(frozen=True, slots=True)
-class _Part:
-    """The automaton of a subpattern: the edges of first events, without a source, and all others. `empty`: the
-    preference between the part and nothing, if the part may take no event."""
-
-    starts: tuple[_Edge, ...]
-    edges: tuple[_Edge, ...]
-    empty: Preference | None = None
-
-    def map(self, change: Callable[[_Edge], _Edge]) -> _Part:
-        return replace(self, starts=tuple(map(change, self.starts)), edges=tuple(map(change, self.edges)))
 
 
 def compile_pattern(
@@ -133,13 +103,13 @@ def compile_pattern(
     """
     builder = _Builder(negated, products)
     part = builder.settle(builder.build(push_filters(pattern)))
-    starts = _without_ranks(part.starts)
+    starts = without_ranks(part.starts)
     if first is not None:
         starts = tuple(replace(e, predicates=e.predicates | {first}) for e in starts)
-    edges = _with_numbered_ranks((*starts, *part.edges))
+    edges = with_numbered_ranks((*starts, *part.edges))
     edges = tuple(_with_marks(e, marks) for e in edges) if marks else edges
     shown = None if shown is None else shown.union((UNSEEN,), marks.values())
-    predicates = tuple(dict.fromkeys(p for e in edges for p in _in_order(e.predicates)))
+    predicates = tuple(dict.fromkeys(p for e in edges for p in in_order(e.predicates)))
     index = {p: i for i, p in enumerate(predicates)}
     of_edge = [e.variables if shown is None else e.variables & shown for e in edges]
     marking = {said for e, said in zip(edges, of_edge, strict=True) if e.variables}
@@ -162,7 +132,7 @@ def compile_pattern(
     return CEA(states, tuple(map(tuple, out)), tuple(predicates[p] for p in used), said)
 
 
-def _with_marks(e: _Edge, marks: Marks) -> _Edge:
+def _with_marks(e: Edge, marks: Marks) -> Edge:
     """The edge with the marks of the border before it, if it begins a match, and behind it, if it ends one."""
     borders = [(False, e.head)] * (e.source == INITIAL) + [(True, e.tail)] * (e.target == ACCEPT)
     names = frozenset(marks[border] for border in borders if border in marks)
@@ -170,14 +140,9 @@ def _with_marks(e: _Edge, marks: Marks) -> _Edge:
     return replace(e, variables=e.variables | names | unseen)
 
 
-def _in_order(predicates: frozenset[Predicate]) -> list[Predicate]:
-    """A set of predicates in an order that is the same in every process."""
-    return sorted(predicates, key=lambda p: (type(p).__name__, str(p)))
-
-
 def _in_one_order(ends: frozenset[frozenset[Predicate]]) -> list[frozenset[Predicate]]:
     """Conjunctions in an order that is the same in every process."""
-    return sorted(ends, key=lambda end: [(type(p).__name__, str(p)) for p in _in_order(end)])
+    return sorted(ends, key=lambda end: [(type(p).__name__, str(p)) for p in in_order(end)])
 
 
 class _Builder:
@@ -198,11 +163,11 @@ class _Builder:
         self._states += 1
         return self._states
 
-    def build(self, pattern: Pattern) -> _Part:
+    def build(self, pattern: Pattern) -> Part:
         match pattern:
             case Atom(predicates, variables, guard):
                 actions = () if guard is None else (Take(guard, variables),)
-                return _Part((_Edge(predicates, variables, ACCEPT, actions),), ())
+                return Part((Edge(predicates, variables, ACCEPT, actions),), ())
             case As(child, variable):
                 return self.build(child).map(
                     lambda e: replace(e, variables=e.variables | {variable}) if e.variables else e
@@ -212,12 +177,12 @@ class _Builder:
                     lambda e: replace(e, predicates=e.predicates | {predicate}) if variable in e.variables else e
                 )
             case Correlate(child, over, guard):
-                return self.build(child).map(lambda e: _correlate(e, over, guard))
+                return self.build(child).map(lambda e: correlate(e, over, guard))
             case Project(child, kept):
                 return self.build(child).map(lambda e: replace(e, variables=e.variables & kept))
             case Or(left, right):
                 a, b = self.build(left), self.build(right)
-                return _Part(_without_ranks(a.starts + b.starts), a.edges + b.edges, a.empty or b.empty)
+                return Part(without_ranks(a.starts + b.starts), a.edges + b.edges, a.empty or b.empty)
             case Sequence():
                 return self._sequence(pattern, self.build(pattern.left), self.build(pattern.right))
             case And(left, right):
@@ -233,20 +198,20 @@ class _Builder:
                 assert_never(pattern)  # type: ignore[arg-type]
 
     def _wait(
-        self, starts: tuple[_Edge, ...], skip: Skip, absent: tuple[Atom, ...] = (), watched: tuple[Atom, ...] = ()
-    ) -> tuple[int, list[_Edge]]:
+        self, starts: tuple[Edge, ...], skip: Skip, absent: tuple[Atom, ...] = (), watched: tuple[Atom, ...] = ()
+    ) -> tuple[int, list[Edge]]:
         """A state that waits for the first event of the part with the edges `starts`, and the edges that leave it."""
         state = self._state()
-        edges = [replace(e, source=state) for e in (starts if skip is Skip.NEXT else _without_ranks(starts))]
+        edges = [replace(e, source=state) for e in (starts if skip is Skip.NEXT else without_ranks(starts))]
         if skip is not Skip.NONE:
-            loops = _loops(skip, absent, watched, self._negated)
+            loops = pass_over(skip, absent, watched, self._negated)
             edges += [replace(e, source=state, target=state) for e in loops]
         if skip is Skip.NEXT:
             guarded = any(atom.guard is not None for atom in absent)
             self._ends[state] = None if guarded else frozenset(atom.predicates for atom in absent)
         return state, edges
 
-    def _wait_without(self, starts: tuple[_Edge, ...], never: _Part) -> tuple[int, list[_Edge]]:
+    def _wait_without(self, starts: tuple[Edge, ...], never: Part) -> tuple[int, list[Edge]]:
         """As `_wait`, while no match of a pattern may be completed: a state for each set of states that the search for
         such a match may be in, which begins anew at each event.
 
@@ -255,20 +220,18 @@ class _Builder:
         if any(e.actions or e.rank or e.has_ways for e in (*never.starts, *never.edges)):
             raise InternalError("a pattern between two parts with guards or preferences")
         states: dict[frozenset[int], int] = {frozenset(): self._state()}
-        edges: list[_Edge] = []
+        edges: list[Edge] = []
         for searched in (waiting := [frozenset[int]()]):  # it grows
             source = states[searched]
-            edges += [replace(e, source=source) for e in _without_ranks(starts)]
+            edges += [replace(e, source=source) for e in without_ranks(starts)]
             for predicates, found in self._searches(never, searched):
                 if found not in states:
                     states[found] = self._state()
                     waiting.append(found)
-                edges.append(_Edge(predicates, frozenset(), states[found], source=source))
+                edges.append(Edge(predicates, frozenset(), states[found], source=source))
         return states[frozenset()], edges
 
-    def _searches(
-        self, never: _Part, searched: frozenset[int]
-    ) -> Iterator[tuple[frozenset[Predicate], frozenset[int]]]:
+    def _searches(self, never: Part, searched: frozenset[int]) -> Iterator[tuple[frozenset[Predicate], frozenset[int]]]:
         """The sets of states that the search may be in behind an event, each with the predicates that lead to it; no
         set that completes a match. No event satisfies two of these conjunctions."""
         moves = [(e.predicates, e.target) for e in never.starts]
@@ -285,13 +248,13 @@ class _Builder:
                 none = frozenset({NoneOf(false)}) if false else frozenset[Predicate]()
                 yield none.union(*true), found
 
-    def _sequence(self, node: Sequence, left: _Part, right: _Part) -> _Part:
+    def _sequence(self, node: Sequence, left: Part, right: Part) -> Part:
         empty = left.empty if left.empty is not None and right.empty is not None else None
         prefers = node.skip is Skip.NEXT
         again: tuple[Action, ...] = () if node.again is None else (Again(node.again),)
         starts, edges = left.starts, left.edges
-        waits: _Waits = {}
-        waiting: list[_Edge] = []
+        waits: Waits = {}
+        waiting: list[Edge] = []
         for tail, head, begin in self._gaps(left, right.starts):
             wait, leaving = self._gap(node, begin, tail | head)
             waits.setdefault(tail, []).append(wait)
@@ -302,7 +265,7 @@ class _Builder:
             # What follows this sequence is not known yet.
             chosen = right.empty
             self._expect_no_times(waits)
-            starts, edges = (tuple(_choose(e, waits, chosen) for e in some) for some in (starts, edges))
+            starts, edges = (tuple(choose(e, waits, chosen) for e in some) for some in (starts, edges))
             edges = (*edges, *waiting)
         else:
             keep = right.empty is not None
@@ -311,13 +274,13 @@ class _Builder:
             )
         if left.empty is not None:
             preference = left.empty if prefers else Preference.EACH
-            starts = _in_preference(preference, starts, right.starts)
-        return _Part(starts, (*edges, *right.edges), empty)
+            starts = in_preference(preference, starts, right.starts)
+        return Part(starts, (*edges, *right.edges), empty)
 
-    def _gaps(self, left: _Part, starts: tuple[_Edge, ...]) -> Iterator[tuple[Border, Border, tuple[_Edge, ...]]]:
+    def _gaps(self, left: Part, starts: tuple[Edge, ...]) -> Iterator[tuple[Border, Border, tuple[Edge, ...]]]:
         """The gaps between a part and what begins with `starts`: one for each border behind the part and each before
         `starts`, with those that have it."""
-        begin: dict[Border, list[_Edge]] = {}
+        begin: dict[Border, list[Edge]] = {}
         for e in starts:
             begin.setdefault(e.head, []).append(e)
         tails = dict.fromkeys(e.tail for e in (*left.starts, *left.edges) if e.target == ACCEPT)
@@ -329,7 +292,7 @@ class _Builder:
             for head, some in begin.items():
                 yield tail, head, tuple(replace(e, head=frozenset()) for e in some)
 
-    def _gap(self, node: Sequence, begin: tuple[_Edge, ...], border: Border) -> tuple[int, list[_Edge]]:
+    def _gap(self, node: Sequence, begin: tuple[Edge, ...], border: Border) -> tuple[int, list[Edge]]:
         """A state between the two parts of a sequence, as `_wait`; `border`: what must not come there, besides."""
         absent, never = _split(border)
         begin = begin_in_time(begin, border)
@@ -342,19 +305,19 @@ class _Builder:
         parts = [*([] if node.never is None else [node.never]), *never, *node.absent, *absent]
         return self._wait_without(begin, self.build(balance(Or, parts)))
 
-    def _expect_no_times(self, waits: _Waits) -> None:
+    def _expect_no_times(self, waits: Waits) -> None:
         """Raises `UnsupportedFeature` if a run keeps a time in one of these states, in which it chooses."""
         if any(self._entering.get(wait) for some in waits.values() for wait in some):
             raise UnsupportedFeature(_CHOSEN, hint=_INSTEAD)
 
-    def _add_borders(self, node: Bordered, child: _Part) -> _Part:
+    def _add_borders(self, node: Bordered, child: Part) -> Part:
         """The part with what must not come before it, behind it and at the events that it passes over."""
         before, behind = frozenset(node.before), frozenset(node.behind)
         if node.within:
             none = frozenset({NoneOf(frozenset(atom.predicates for atom in node.within if atom.guard is None))})
             timed = [atom for atom in node.within if atom.guard is not None]
             if len(timed) > self._negated:
-                raise _too_many(self._negated, len(timed))
+                raise too_many(self._negated, len(timed))
             child = self.settle(child)
             passes = (e if e.variables else replace(e, predicates=e.predicates | none) for e in child.edges)
             edges = ((e,) if e.variables else pass_in_time(e, timed) for e in passes)
@@ -363,18 +326,18 @@ class _Builder:
         return replace(child, starts=starts).map(lambda e: replace(e, tail=e.tail | behind))
 
     def _lead(
-        self, starts: tuple[_Edge, ...], edges: tuple[_Edge, ...], apart: int, waits: _Waits, *, prefers: bool,
+        self, starts: tuple[Edge, ...], edges: tuple[Edge, ...], apart: int, waits: Waits, *, prefers: bool,
         keep: bool, actions: tuple[Action, ...] = (),
-    ) -> tuple[tuple[_Edge, ...], tuple[_Edge, ...]]:  # fmt: skip
+    ) -> tuple[tuple[Edge, ...], tuple[Edge, ...]]:  # fmt: skip
         """The edges with every accepting one led on, with `actions`, to a state that waits for what the run prefers,
         and as one of `waits` does. Not those of the last `apart` edges. With `keep` they accept as well, with their
         ways. A run that prefers nothing here waits for its ways apart from `waits`."""
-        states: dict[tuple[_Way, ...], int] = {}
+        states: dict[tuple[Way, ...], int] = {}
         own = len(edges) - apart
-        part = _Part(starts, edges[:own])
+        part = Part(starts, edges[:own])
         settled = part if prefers else self.settle(part)
 
-        def ahead(e: _Edge) -> Iterator[_Edge]:
+        def ahead(e: Edge) -> Iterator[Edge]:
             for wait in waits.get(e.tail, ()):
                 entering = self._entering.get(wait, ())
                 if e.has_ways:
@@ -385,7 +348,7 @@ class _Builder:
                 else:
                     yield replace(e, target=wait, actions=e.actions + entering + actions)
 
-        def lead(some: tuple[_Edge, ...], unsettled: tuple[_Edge, ...]) -> tuple[_Edge, ...]:
+        def lead(some: tuple[Edge, ...], unsettled: tuple[Edge, ...]) -> tuple[Edge, ...]:
             rest = (e for e in some if e.target != ACCEPT)
             kept = (e for e in unsettled if keep and e.target == ACCEPT)
             return (*rest, *kept, *(led for e in some if e.target == ACCEPT for led in ahead(e)))
@@ -393,7 +356,7 @@ class _Builder:
         first, led = lead(settled.starts, part.starts), (*lead(settled.edges, part.edges), *edges[own:])
         return first, (*led, *self._choices(states, led))
 
-    def _choice(self, ways: tuple[_Way, ...], states: dict[tuple[_Way, ...], int]) -> int:
+    def _choice(self, ways: tuple[Way, ...], states: dict[tuple[Way, ...], int]) -> int:
         """The state that waits as all of `ways` do, in this order of preference."""
         if len(ways) == 1 and not ways[0][1]:
             return ways[0][0]
@@ -401,16 +364,16 @@ class _Builder:
             states[ways] = self._state()
         return states[ways]
 
-    def _choices(self, states: dict[tuple[_Way, ...], int], edges: Iterable[_Edge]) -> list[_Edge]:
+    def _choices(self, states: dict[tuple[Way, ...], int], edges: Iterable[Edge]) -> list[Edge]:
         """The edges that leave the `states` that wait in several ways: each way has its own ranks, after those of the
         ways before it. An event that ends the waiting for one of them leaves the others."""
         if not states:
             return []
-        leaving: dict[int, list[_Edge]] = {}
+        leaving: dict[int, list[Edge]] = {}
         for e in edges:
-            if e.rank != _PASS:
+            if e.rank != PASSES:
                 leaving.setdefault(e.source, []).append(e)
-        made: list[_Edge] = []
+        made: list[Edge] = []
         todo = list(states)
         for ways in todo:
             source, rank = states[ways], 0
@@ -424,12 +387,12 @@ class _Builder:
                 target = self._choice(left, states)
                 if left in states and left not in todo:
                     todo.append(left)
-                made.append(_Edge(predicates, frozenset(), target, (), _PASS, source))
+                made.append(Edge(predicates, frozenset(), target, (), PASSES, source))
         return made
 
-    def _passes(self, ways: tuple[_Way, ...]) -> list[tuple[frozenset[Predicate], tuple[_Way, ...]]]:
+    def _passes(self, ways: tuple[Way, ...]) -> list[tuple[frozenset[Predicate], tuple[Way, ...]]]:
         """The conditions on an event that is passed over, each with the ways that are still waited for behind it."""
-        found: list[tuple[frozenset[Predicate], tuple[_Way, ...]]] = [(frozenset(), ())]
+        found: list[tuple[frozenset[Predicate], tuple[Way, ...]]] = [(frozenset(), ())]
         for way in ways:
             ends = self._ends[way[0]]
             if ends is None:
@@ -444,16 +407,16 @@ class _Builder:
                                      "raise negated_conditions, or end fewer loops by UNTIL")  # fmt: skip
         return [(predicates, left) for predicates, left in found if left]
 
-    def settle(self, part: _Part) -> _Part:
+    def settle(self, part: Part) -> Part:
         """The part if nothing follows that a run could prefer: at its end it both accepts and waits for more."""
         if not any(e.has_ways for e in (*part.starts, *part.edges)):
             return part
-        states: dict[tuple[_Way, ...], int] = {}
+        states: dict[tuple[Way, ...], int] = {}
 
-        def go_on(e: _Edge) -> _Edge:
+        def go_on(e: Edge) -> Edge:
             return replace(e, target=self._choice((*e.before, *e.after), states), before=(), after=(), exits=())
 
-        def end(some: tuple[_Edge, ...]) -> tuple[_Edge, ...]:
+        def end(some: tuple[Edge, ...]) -> tuple[Edge, ...]:
             ended = (
                 replace(e, actions=e.actions + e.exits, before=(), after=(), exits=()) if e.has_ways else e
                 for e in some
@@ -463,7 +426,7 @@ class _Builder:
         starts, edges = end(part.starts), end(part.edges)
         return replace(part, starts=starts, edges=(*edges, *self._choices(states, edges)))
 
-    def _iterate(self, node: Iterate, child: _Part) -> _Part:
+    def _iterate(self, node: Iterate, child: Part) -> Part:
         prefers = node.skip is Skip.NEXT
         again: tuple[Action, ...] = () if node.again is None else (Again(node.again),)
         absent = tuple(Atom(stop, frozenset()) for stop in _in_one_order(node.stops))
@@ -473,8 +436,8 @@ class _Builder:
         prefers_rounds = prefers and node.preference is not Preference.EACH
         if prefers_rounds:
             rounds = tuple(replace(e, actions=again + e.actions) for e in rounds)
-        waits: _Waits = {}
-        waiting: list[_Edge] = []
+        waits: Waits = {}
+        waiting: list[Edge] = []
         for tail, head, begin in self._gaps(child, rounds):
             atoms, never = _split(tail | head)
             if not never:
@@ -488,26 +451,26 @@ class _Builder:
             waiting += leaving
         if prefers_rounds:
             self._expect_no_times(waits)
-            return replace(child, edges=(*child.edges, *waiting)).map(lambda e: _choose(e, waits, node.preference))
+            return replace(child, edges=(*child.edges, *waiting)).map(lambda e: choose(e, waits, node.preference))
         starts, edges = self._lead(
             child.starts, (*child.edges, *waiting), 0, waits, prefers=prefers, keep=True, actions=again
         )
-        return _Part(starts, edges, child.empty)
+        return Part(starts, edges, child.empty)
 
-    def _both(self, left: _Part, right: _Part) -> _Part:
+    def _both(self, left: Part, right: Part) -> Part:
         """The product of two automata, whose runs may start and end at different events and may share events.
 
         No edge is made for an event that predicates exclude. So n parts of one event each make 2ⁿ states and, if the
         types of their events differ, about n 2ⁿ⁻¹ edges. If they may share events, they make up to 3ⁿ edges.
         """
-        left, right = (_with_few_ranks(self.settle(side)) for side in (left, right))
+        left, right = (with_few_ranks(self.settle(side)) for side in (left, right))
         ranks = 1 + max((e.rank for e in right.edges), default=0)
-        first: tuple[int, int] = (_BEFORE, _BEFORE)
+        first: tuple[int, int] = (BEFORE, BEFORE)
         numbers = {first: INITIAL}
-        starts: list[_Edge] = []
-        edges: list[_Edge] = []
+        starts: list[Edge] = []
+        edges: list[Edge] = []
         todo = [first]
-        moves = _side_moves(left), _side_moves(right)
+        moves = side_moves(left), side_moves(right)
         exclusive = cache(are_exclusive)
         while todo:
             pair = todo.pop()
@@ -520,10 +483,10 @@ class _Builder:
                         continue
                     self._made += 1
                     self._expect_products(0)
-                    if target != (_AFTER, _AFTER) and target not in numbers:
+                    if target != (AFTER, AFTER) and target not in numbers:
                         numbers[target] = self._state()
                         todo.append(target)
-                    edge = _Edge(
+                    edge = Edge(
                         a.predicates | b.predicates,
                         a.variables | b.variables,
                         numbers.get(target, ACCEPT),
@@ -537,7 +500,7 @@ class _Builder:
             starts += side.starts
             edges += side.edges
         empty = left.empty if right.empty is not None else None
-        return _Part(tuple(starts), tuple(edges), empty)
+        return Part(tuple(starts), tuple(edges), empty)
 
     def _expect_products(self, more: int) -> None:
         """Raises `BudgetExceeded` if the conjunctions have too many transitions with so many `more`."""
@@ -577,97 +540,6 @@ def _split(border: Border) -> tuple[list[Atom], list[Pattern]]:
 def _text_of(pattern: Pattern) -> str:
     """A text that is the same in every process, for equal patterns alone."""
     if isinstance(pattern, Atom):
-        said = [(type(p).__name__, str(p)) for p in _in_order(pattern.predicates)]
+        said = [(type(p).__name__, str(p)) for p in in_order(pattern.predicates)]
         return f"{said} {sorted(pattern.variables)} {pattern.guard}"
     return f"{type(pattern).__name__}({', '.join(map(_text_of, children(pattern)))})"
-
-
-def _choose(edge: _Edge, waits: _Waits, preference: Preference) -> _Edge:
-    """An accepting edge whose run may also wait in the state of `waits`, before or after what follows."""
-    if edge.target != ACCEPT:
-        return edge
-    (wait,) = waits[edge.tail]  # steps and their loops have one border (`ceql.lowering`)
-    way = (wait, edge.exits)
-    if preference is Preference.GREEDY:
-        return replace(edge, before=(*edge.before, way))
-    return replace(edge, after=(way, *edge.after))
-
-
-def _in_preference(preference: Preference, part: tuple[_Edge, ...], rest: tuple[_Edge, ...]) -> tuple[_Edge, ...]:
-    """The first events of an optional part and of what follows it, in ranks if the run prefers one to the other."""
-    if preference is Preference.EACH:
-        return _without_ranks(part + rest)
-    first, second = (part, rest) if preference is Preference.GREEDY else (rest, part)
-    least = 1 + max((e.rank for e in first), default=-1)
-    return (*first, *(replace(e, rank=e.rank + least) for e in second))
-
-
-def _without_ranks(starts: tuple[_Edge, ...]) -> tuple[_Edge, ...]:
-    """First events of a run or of an alternative, of which none is preferred."""
-    return tuple(replace(e, rank=0) if e.rank else e for e in starts)
-
-
-def _with_few_ranks(part: _Part) -> _Part:
-    """The part with ranks numbered in each state, and none among its first events."""
-    return replace(part, starts=_without_ranks(part.starts), edges=_with_numbered_ranks(part.edges))
-
-
-def _with_numbered_ranks(edges: tuple[_Edge, ...]) -> tuple[_Edge, ...]:
-    """The ranks of the edges that leave a state as 0, 1, 2 and so on."""
-    ranks: dict[int, set[int]] = {}
-    for e in edges:
-        ranks.setdefault(e.source, set()).add(e.rank)
-    numbers = {state: {rank: n for n, rank in enumerate(sorted(found))} for state, found in ranks.items()}
-    return tuple(replace(e, rank=numbers[e.source][e.rank]) for e in edges)
-
-
-_BEFORE, _AFTER = -2, -3
-"""The state of a side of a conjunction that has not started, and of one that has ended."""
-
-
-def _side_moves(part: _Part) -> dict[int, list[_Edge]]:
-    """The edges of one side of a conjunction by their state; if it has not started or has ended, it may pass over any
-    event."""
-    moves = {state: [_Edge(frozenset(), frozenset(), state)] for state in (_BEFORE, _AFTER)}
-    for state, e in (*((_BEFORE, e) for e in part.starts), *((e.source, e) for e in part.edges)):
-        moves.setdefault(state, []).append(replace(e, target=_AFTER) if e.target == ACCEPT else e)
-    return moves
-
-
-def _too_many(limit: int, guarded: int) -> BudgetExceeded:
-    return BudgetExceeded("negated_conditions", limit, guarded, "alternatives under one negation",
-                          "raise negated_conditions, negate fewer, or give each a negation of its own")  # fmt: skip
-
-
-def _loops(skip: Skip, absent: tuple[Atom, ...], watched: tuple[Atom, ...], limit: int) -> list[_Edge]:
-    """The loops of a waiting state, for events that may be passed over; the caller sets source and target.
-
-    2ⁿ loops for n of `absent` and `watched` with a guard. `BudgetExceeded` if n exceeds `limit`.
-    """
-    plain = frozenset({NoneOf(frozenset(a.predicates for a in absent if a.guard is None))})
-    predicates = plain if any(a.guard is None for a in absent) else frozenset()
-    guarded = sum(atom.guard is not None for atom in (*absent, *watched))
-    if guarded > limit:
-        raise _too_many(limit, guarded)
-    loops = [_Edge(predicates, frozenset(), INITIAL, (), _PASS if skip is Skip.NEXT else 0)]
-    for atom in (*absent, *watched):
-        if atom.guard is not None:
-            # The event may pass if it does not satisfy the atom's predicates, or if the guard rejects it. One that is
-            # watched passes; the guard notes it.
-            other = NoneOf(frozenset({atom.predicates}))
-            meets = (Take if atom in watched else Avoid)(atom.guard, atom.variables)
-            loops = [replace(e, predicates=e.predicates | {other}) for e in loops] + [
-                replace(e, predicates=e.predicates | atom.predicates, actions=(*e.actions, meets)) for e in loops
-            ]
-    return loops
-
-
-def _correlate(edge: _Edge, over: frozenset[str], guard: object) -> _Edge:
-    actions = edge.actions
-    if edge.variables & over:
-        actions += (Take(guard, edge.variables & over),)
-    if edge.has_ways:
-        return replace(edge, actions=actions, exits=(*edge.exits, Leave(guard)))
-    if edge.target == ACCEPT:
-        actions += (Leave(guard),)
-    return replace(edge, actions=actions)

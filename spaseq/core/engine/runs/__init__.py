@@ -17,7 +17,6 @@ by one.
 * `ending`: Absence around a match: `φ ; NOT ψ` holds for a match of φ once its window has closed without a ψ behind it.
 * `chosen`: The choice among matches that events around them decide about: selection, consumption, LIMIT, AFTER MATCH.
 * `deterministic`: The run of an automaton without registers: deterministic states made when first reached.
-* `over_classes`: The common part of the runs of automata without registers: a kernel over symbol classes.
 * `preferred`: The run of NEXT and LAST over lists of places, for automata without registers.
 * `row_sets`: The run of an automaton with registers, whose contents are rows ([RMA] on [CORE]'s structure).
 * `rivals`: Runs beside the runs that are better, for selection MAX: the construction of [CEL], with windows.

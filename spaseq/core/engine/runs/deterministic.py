@@ -1,4 +1,5 @@
 """The run of an automaton without registers: deterministic states made when first reached, and one kernel over them.
+`ClassRun` is the common part with the other runs over symbol classes.
 
 A pattern may have more deterministic states alive at one time than `Settings.automaton_bytes` holds, or make new ones
 all the time (`Cache.pays`). Then it hands over: the next set of each live set of states is computed at every event, and
@@ -8,6 +9,8 @@ no table of it is kept.
 from __future__ import annotations
 
 import logging
+from abc import abstractmethod
+from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any, ClassVar, Final
 
@@ -15,18 +18,69 @@ import numpy as np
 
 from spaseq.core.automata.determinise import Cache
 from spaseq.core.engine.kernels.drivers import run_classes
+from spaseq.core.engine.program.matches import Emit
 from spaseq.core.engine.program.program import Program
-from spaseq.core.engine.runs.base import HandOver, LiveSets
-from spaseq.core.engine.runs.over_classes import ClassRun
+from spaseq.core.engine.runs.base import HandOver, LiveSets, Run
 from spaseq.core.engine.runs.row_sets import registers_of
 from spaseq.core.errors import BudgetExceeded
-from spaseq.core.jit import Bound, Kernel, attempt_rows
+from spaseq.core.jit import Bound, Kernel, attempt_events, attempt_rows, interprets
+from spaseq.core.pattern import Batch
 from spaseq.core.snapshot import expect
 from spaseq.core.tecs import Arena
 from spaseq.core.tecs.kernels import layout as k
 from spaseq.core.tecs.kernels.structure import clear_cells
 
 _LOG: Final = logging.getLogger("spaseq.core.engine")
+
+
+class ClassRun(Run):
+    """A run whose events are symbol classes alone, so that single events need no batch.
+
+    `kernel` goes over events; its other arguments are `arguments`.
+    """
+
+    reads: ClassVar[bool] = False
+    kernel: Kernel
+
+    @abstractmethod
+    def arguments(self, write: bool) -> tuple[Any, ...]:
+        """Those of `kernel` behind the events, until an array grows or there are new steps."""
+
+    @abstractmethod
+    def fit(self) -> None:
+        """Make room for the cells of every partition, and for the moves of any event."""
+
+    @abstractmethod
+    def _provide(self, status: int, events: np.ndarray) -> None:
+        """Make room, or compute the steps, that the kernel's `status` asks for."""
+
+    @abstractmethod
+    def _sets(self) -> list[frozenset[int]] | None:
+        """The sets of states that some run has been in; None if some of them are forgotten."""
+
+    @property
+    def reached(self) -> frozenset[int] | None:
+        sets = self._sets()
+        return None if sets is None else frozenset().union(*sets)
+
+    def advance(self, batch: Batch, events: np.ndarray, emit: Emit, write: bool) -> Iterator[None]:
+        arena = self._arena
+        self._admit(events)
+
+        def kernel() -> int:
+            writes = write or interprets(self.kernel)  # see `base.Run.advance`
+            return attempt_events(self.kernel, arena.st, k.ROW, k.DONE, events, *self.arguments(writes))
+
+        while True:
+            self.fit()
+            status = self._run_kernel(kernel, emit, events)
+            yield
+            if status == k.FLUSH:
+                continue
+            self._note_lows(events)
+            if status == k.DONE:
+                return
+            self._provide(status, events)
 
 
 class DeterministicRun(ClassRun):

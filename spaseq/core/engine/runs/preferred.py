@@ -12,7 +12,7 @@ from spaseq.core.engine.kernels.preference import end_groups, run_lists
 from spaseq.core.engine.program.program import Program
 from spaseq.core.engine.program.settings import Selection
 from spaseq.core.engine.runs.base import LiveSets
-from spaseq.core.engine.runs.over_classes import ClassRun
+from spaseq.core.engine.runs.deterministic import ClassRun
 from spaseq.core.jit import Bound, Kernel, attempt_rows
 from spaseq.core.snapshot import array, expect
 from spaseq.core.tecs import Arena
