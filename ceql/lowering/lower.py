@@ -17,6 +17,7 @@ all events of that name.
 from __future__ import annotations
 
 import dataclasses
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
@@ -31,10 +32,10 @@ from ceql.lowering.partition_keys import infer_keys
 from ceql.lowering.parts import Part, Pending, atom_of, takes_one_event, with_last_marked, with_mark
 from ceql.lowering.rounds import Refusal, at_events, decided_in_order, tested_at
 from ceql.lowering.taken import size, taken
-from ceql.semantics.filters import All, Any, Leaf, Test, as_test, owned, rename
-from ceql.semantics.scopes import is_between, without_border
+from ceql.semantics.filters import All, Any, Leaf, Test, as_test, leaves, owned, rename
+from ceql.semantics.scopes import is_between, takers, without_border
 from ceql.syntax import ast
-from ceql.syntax.walk import is_plain, reads_earlier
+from ceql.syntax.walk import aggregates_of, is_plain, reads_earlier
 from spaseq.core import pattern as algebra
 from spaseq.core.after import AfterText
 from spaseq.core.engine import AfterMatch, Around, Choice, Consume, Selection, Settings, Window
@@ -92,6 +93,7 @@ def lower(query: ast.Query, text: str = "", source: str = "<query>", settings: S
     lowering = _Lowering(text, source, settings)
     bordered = without_border(query.where)
     lowering.refuse_lasting(bordered, query)
+    lowering.takers = takers(bordered.formula)
     part = lowering.with_rounds(lowering.formula(bordered.formula))
     before, quiet = lowering.absent_at_the_start(bordered, query)
     ending = bordered.behind
@@ -185,6 +187,7 @@ class _Lowering(Borders):
     def __init__(self, text: str, source: str, settings: Settings) -> None:
         super().__init__(text, source, settings)
         self.before: dict[Guard, Span] = {}  # conditions that read earlier events
+        self.takers: Counter[str] = Counter()  # of the whole formula
 
     # Formulas
 
@@ -198,8 +201,11 @@ class _Lowering(Borders):
                 names = part.defined | {variable.text}
                 return self.settle(dataclasses.replace(part, pattern=named, defined=names))
             case ast.Filter(child, condition):
-                part = self.formula(child)
-                return self.settle(self.filter(part, as_test(condition), condition.span))
+                part, test = self.formula(child), as_test(condition)
+                total = any(True for leaf in leaves(test) for _ in aggregates_of(leaf.condition))
+                return self.settle(
+                    self.filter(part, test, condition.span, self.elsewhere(child) if total else frozenset())
+                )
             case ast.Either(left, right):
                 first, second = self.formula(left), self.formula(right)
                 return self.joined(algebra.Or(first.pattern, second.pattern), first, second)
@@ -489,8 +495,14 @@ class _Lowering(Borders):
 
     # Filters
 
-    def filter(self, part: Part, test: Test, span: Span) -> Part:
-        """`part` under a whole FILTER, whose place is `span`."""
+    def elsewhere(self, node: ast.Formula) -> frozenset[str]:
+        """The variables that also take events outside of a part of the query."""
+        own = takers(node)
+        return frozenset(name for name, count in self.takers.items() if count > own[name])
+
+    def filter(self, part: Part, test: Test, span: Span, elsewhere: frozenset[str]) -> Part:
+        """`part` under a whole FILTER, whose place is `span`. `elsewhere`: the variables that also take events outside
+        of it, if the FILTER has an aggregate."""
         scope = Scope(part.defined, lambda variable: taken(part.pattern, variable)[1] <= 1)
         test = as_single_events(test, scope)
         if part.alternatives * count(test) > min(_ALTERNATIVES, self.settings.filter_alternatives):
@@ -505,23 +517,25 @@ class _Lowering(Borders):
                     span,
                 )
         self.refuse_alternatives(part.alternatives * count(test), span)
-        return self.filtered(part, test)
+        return self.filtered(part, test, elsewhere)
 
-    def filtered(self, part: Part, test: Test) -> Part:
+    def filtered(self, part: Part, test: Test, elsewhere: frozenset[str]) -> Part:
         match test:
             case All(left, right):
-                return self.filtered(self.filtered(part, left), right)
+                return self.filtered(self.filtered(part, left, elsewhere), right, elsewhere)
             case Any(left, right):
-                first, second = self.filtered(part, left), self.filtered(part, right)
+                first, second = self.filtered(part, left, elsewhere), self.filtered(part, right, elsewhere)
                 pending = tuple(dict.fromkeys(first.pending + second.pending))
                 alternatives = first.alternatives + second.alternatives
                 return Part(algebra.Or(first.pattern, second.pattern), part.defined, pending, alternatives)
             case Leaf(condition, variables, span):
-                return self.restricted(part, condition, variables, span)
+                return self.restricted(part, condition, variables, span, elsewhere)
 
-    def restricted(self, part: Part, condition: ast.Condition, variables: frozenset[str], span: Span) -> Part:
+    def restricted(
+        self, part: Part, condition: ast.Condition, variables: frozenset[str], span: Span, elsewhere: frozenset[str]
+    ) -> Part:
         outside = variables - part.defined
-        if not outside and not skips_till_next(part.pattern):
+        if not outside and not variables & elsewhere and not skips_till_next(part.pattern):
             condition = decided_in_order(condition, part.pattern)
         if reads_earlier(condition):
             return self.at_events(part, condition, span)

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import dataclasses
 import functools
+from collections import Counter
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
@@ -38,6 +39,18 @@ def keep(leaf: Leaf, child: ast.Formula, scopes: Scopes) -> ast.Condition | None
 def defined_names(node: ast.Formula) -> frozenset[str]:
     """The variables that a formula defines: those of AS, and event types; none of those under a NOT."""
     return fold(node, _defined_names)
+
+
+def takers(node: ast.Formula) -> Counter[str]:
+    """For each variable that a formula defines, the number of places where it does."""
+
+    def count(part: ast.Formula, below: list[Counter[str]]) -> Counter[str]:
+        found = Counter[str]() if isinstance(part, ast.Without) else sum(below, Counter[str]())
+        if isinstance(part, ast.EventType | ast.As):
+            found.update(_defined_names(part, [frozenset()]))
+        return found
+
+    return fold(node, count)
 
 
 def _defined_names(node: ast.Formula, below: list[frozenset[str]]) -> frozenset[str]:
