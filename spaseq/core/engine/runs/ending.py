@@ -419,6 +419,8 @@ class Ending:
         most = len(self._lows) - 1 if self._lows_by_key else None
         low = _SURE if self.chooser is None else None
         waiting = MatchBatch.restore(state["matches"])
+        fit = (waiting.start >= 0) & (waiting.start <= waiting.end)
+        expect(fit.all(), "matches that end no earlier than they start")
         keys = array(state["keys"], "keys", rows=len(waiting), low=low, high=most)
         highs = array(state["highs"], "bounds", rows=len(waiting), low=0)
         if self.end_lows is not None:
