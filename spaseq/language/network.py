@@ -29,6 +29,7 @@ from spaseq.language.query import Query, compile_query
 from spaseq.language.runtime.compiled import CompiledQuery
 from spaseq.language.runtime.follow import FollowedMatches
 from spaseq.language.runtime.knowledge import Known, knowledge_of
+from spaseq.language.runtime.matches import with_graphs
 from spaseq.language.runtime.network import Found, NetworkEvaluation, is_told_in_time
 from spaseq.language.runtime.opened import Opened, Streams, check_memory, open_files, stream_options, stream_sources
 from spaseq.language.runtime.read_ahead import ReadAhead, thread_count
@@ -130,7 +131,8 @@ class Network:
     ) -> NetworkMatches:
         """The matches with the names of their queries, found as they are asked for. Arguments: as of `Query.run`;
         `streams` are those that are given, and `kb` has the graphs that any of the queries names."""
-        chosen, sources = self._reading(options, words), stream_sources(self, streams, memory=True)
+        chosen = self._reading(options, words)
+        sources = stream_sources(self, with_graphs(streams), memory=True)
         check_memory(sources, chosen)
         read = self._input_of(chosen, sources)
         knowledge = self._read_knowledge(kb, entailment)

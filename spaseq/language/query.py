@@ -11,14 +11,14 @@ from typing import Any, Literal, Unpack, overload
 from spaseq.core import protocols
 from spaseq.core.automata import CEA
 from spaseq.core.engine import Settings
-from spaseq.core.errors import OptionError, expect_count, expect_type
+from spaseq.core.errors import expect_count, expect_type
 from spaseq.core.events.growing import clock_length
 from spaseq.core.events.options import Duration
-from spaseq.language.results.match import Match
+from spaseq.language.results.match import Match, expect_template
 from spaseq.language.runtime.compiled import CompiledQuery
 from spaseq.language.runtime.follow import FollowedMatches
 from spaseq.language.runtime.knowledge import Known
-from spaseq.language.runtime.matches import Matches
+from spaseq.language.runtime.matches import Matches, with_graphs
 from spaseq.language.runtime.opened import Opened, Streams, check_memory, open_files, stream_sources
 from spaseq.language.runtime.recogniser import Recogniser
 from spaseq.language.runtime.session import Session
@@ -112,9 +112,7 @@ class Query(protocols.Query):
 
         Raises `OptionError` if the query is no CONSTRUCT, and for bindings that are no RDF terms.
         """
-        template = self.compiled.checked.clauses.template
-        if template is None:
-            raise OptionError("the query constructs no graph", "write CONSTRUCT { … } in place of SELECT")
+        template = expect_template(self.compiled.checked.clauses.template)
         bound = bindings.bindings if isinstance(bindings, Match) else bindings
         expect_type("what a graph is constructed of", bound, MappingABC, "give a match, or its bindings")
         if number is not None:
@@ -142,7 +140,7 @@ class Query(protocols.Query):
         Args:
             streams: by stream name or IRI: a path, a list of paths (globs, `-`, gzip and zstd too), or a
                 `StreamSource`. Or what `Session.push` takes: an iterable of pairs (time, graph), of graphs that state
-                their times, or of `GraphEvent`s; a dataset of named graphs.
+                their times, or of `GraphEvent`s; a dataset of named graphs. Or the `Matches` of a CONSTRUCT.
             kb: background knowledge, by the IRI that GRAPH names: files, a graph or a table (`knowledge_of`). Or a
                 Dataset of rdflib, a Store or Dataset of pyoxigraph: its named graphs.
             options: how to read the streams; or, instead, the words of the command line: event_by=, time=,
@@ -155,7 +153,8 @@ class Query(protocols.Query):
         Raises `OptionError` for a stream or a graph that is missing or unknown.
         """
         query = self.compiled
-        chosen, sources = query.reading(options, words), stream_sources(query.checked, streams, memory=True)
+        chosen = query.reading(options, words)
+        sources = stream_sources(query.checked, with_graphs(streams), memory=True)
         check_memory(sources, chosen)
         checked, knowledge = query.known(kb, entailment, whole=True)
 

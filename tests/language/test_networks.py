@@ -182,6 +182,18 @@ def test_given_events_are_of_streams_that_no_query_feeds() -> None:
         network.open().push("<urn:a> <urn:b> <urn:c> .", time=1, stream="Closed")
 
 
+def test_matches_of_a_construct_are_a_stream() -> None:
+    events = events_of(random.Random(5), 60)
+    rises, tops = spaseq.compile(RISE), spaseq.compile(WINDOWS)
+    found = rises.run({"S": events})
+    over = tops.run({"Rises": found})
+    expected = sorted(one[1:] for one in by_definition(events) if one[0] == "Tops")
+    assert expected and sorted(plain("", match)[1:] for match in over) == expected
+    assert [plain("", match) for match in over] == [plain("", match) for match in tops.run({"Rises": found.graphs()})]
+    with pytest.raises(OptionError, match="the query constructs no graph"):
+        spaseq.compile(BOTH).run({name: [] for name in ("Closed", "S", "Tops")}).graphs()
+
+
 def test_the_command_runs_a_network(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "rise.rq").write_text(RISE)
     (tmp_path / "net.toml").write_text(

@@ -11,8 +11,9 @@ from spaseq.core.drawing import match_html
 from spaseq.core.errors import OptionError
 from spaseq.core.snapshot import expect
 from spaseq.core.steps import Step
+from spaseq.gpm import Template
 from spaseq.language.results.history import Events, Made, Pool
-from spaseq.rdf import GraphEvent, Term
+from spaseq.rdf import GraphEvent, Term, hash_of_terms
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,6 +79,18 @@ class Match:
     def time(self) -> int:
         """The time of the solution: that of the last matched instant, in nanoseconds (Definition 16)."""
         return self.times[-1]
+
+
+def expect_template(template: Template | None) -> Template:
+    """The template of a CONSTRUCT. Raises `OptionError` if the query has none."""
+    if template is None:
+        raise OptionError("the query constructs no graph", "write CONSTRUCT { … } in place of SELECT")
+    return template
+
+
+def graph_of(match: Match, template: Template) -> tuple[Any, ...]:
+    """The triples that CONSTRUCT makes of a match. Blank nodes of the template are those of this match."""
+    return template.graph(match.bindings, hash_of_terms(match.bindings, match.times + match.positions))
 
 
 def _is_bound(value: Any) -> bool:

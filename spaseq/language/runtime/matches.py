@@ -16,15 +16,15 @@ from spaseq.core.engine import Program, Progress
 from spaseq.core.events import frame_of
 from spaseq.core.measure import shorten
 from spaseq.core.watch import check, limited, limited_steps
-from spaseq.gpm import Knowledge
+from spaseq.gpm import Knowledge, Template
 from spaseq.gpm.functions.own import Failures
 from spaseq.language.results.columns import FoundColumns, Texts
 from spaseq.language.results.gathered import Gathered
-from spaseq.language.results.match import Match
+from spaseq.language.results.match import Match, expect_template, graph_of
 from spaseq.language.results.solutions import distinct_solutions, match_table
 from spaseq.language.results.timelines import drawn_matches, listed_matches
 from spaseq.language.results.typed import typed_table
-from spaseq.language.runtime.opened import Opened
+from spaseq.language.runtime.opened import Opened, Streams
 from spaseq.language.runtime.read_ahead import ReadAhead, thread_count
 from spaseq.language.runtime.recogniser import Found, Recogniser
 from spaseq.language.runtime.unmatched import Input, why_none
@@ -36,6 +36,20 @@ from spaseq.rdf import Counters
 if TYPE_CHECKING:
     from spaseq.gpm.columnar.evaluate import Solutions, Unsolved
     from spaseq.rdf import GraphBatch
+
+
+class Graphs:
+    """The graphs that a CONSTRUCT makes of matches, as `Query.run` takes a stream: pairs of a time (ns) and triples, in
+    the order of the matches. Each use finds the matches anew; there is none of an empty graph."""
+
+    def __init__(self, matches: Matches, template: Template) -> None:
+        self._matches = matches
+        self._template = template
+
+    def __iter__(self) -> Iterator[tuple[int, tuple[Any, ...]]]:
+        for match in self._matches:
+            if triples := graph_of(match, self._template):
+                yield match.time, triples
 
 
 class Matches(Lazy[Match]):
@@ -160,6 +174,13 @@ class Matches(Lazy[Match]):
         _, read, failures = self._latest
         return (*closed, *read.notes, *failures.lines())
 
+    def graphs(self) -> Graphs:
+        """The graphs that the query constructs, each with the time of its match: a stream of another query.
+
+        Raises `OptionError` if the query is no CONSTRUCT.
+        """
+        return Graphs(self, expect_template(self._query.clauses.template))
+
     def count(self) -> int:
         """The number of matches. None is made if no clause reads them."""
         if self._query.clauses.ask:
@@ -202,3 +223,10 @@ class Matches(Lazy[Match]):
     def to_polars(self, *, typed: bool = False, terms: bool = False) -> Any:
         """`to_arrow` as a `polars.DataFrame`. `OptionError` without Polars."""
         return frame_of(partial(self.to_arrow, typed=typed, terms=terms), "polars")
+
+
+def with_graphs(streams: Streams) -> Streams:
+    """The streams of a run, with the graphs of matches in their place. `OptionError` for those of no CONSTRUCT."""
+    if not isinstance(streams, MappingABC):
+        return streams
+    return {name: value.graphs() if isinstance(value, Matches) else value for name, value in streams.items()}

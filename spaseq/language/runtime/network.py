@@ -26,11 +26,11 @@ from spaseq.core.engine import Settings
 from spaseq.core.held import Memory, Parts
 from spaseq.core.queries.networks import Member
 from spaseq.core.snapshot import expect
-from spaseq.language.results.match import Match
+from spaseq.language.results.match import Match, graph_of
 from spaseq.language.runtime.compiled import CompiledQuery
 from spaseq.language.runtime.recogniser import Recogniser
 from spaseq.language.solving.chunks import Chunk, Part, chunk_of_parts
-from spaseq.rdf import Counters, GraphBatch, GraphEvent, Instant, hash_of_terms
+from spaseq.rdf import Counters, GraphBatch, GraphEvent, Instant
 
 Found = tuple[str, Match]
 """The name of a query, and a match of it."""
@@ -198,8 +198,7 @@ class NetworkEvaluation:
         assert template is not None  # the network has checked it
         name = place.member.name
         for record, match in enumerate(sorted(found, key=place.told), 1):
-            number = hash_of_terms(match.bindings, match.times + match.positions)
-            triples = template.graph(match.bindings, number)
+            triples = graph_of(match, template)
             if triples:
                 yield GraphEvent(self._outputs[name], place.told(match), triples, None, name, record)
 
