@@ -287,10 +287,12 @@ def _without_samples(node: Node) -> Node:
 
 
 def rename(value: Any, names: Mapping[str, str]) -> Any:
-    """A node or an expression with variables renamed in its expressions, and aggregates."""
+    """A node or an expression with variables renamed in its expressions, patterns of EXISTS, and aggregates."""
     match value:
         case Term(Variable() as name):
             return Term(Variable(names.get(str(name), str(name))))
+        case Variable():  # of a triple, in EXISTS
+            return Variable(names.get(str(value), str(value)))
         case Aggregated(child, results):
             own = tuple((names.get(name, name), rename(aggregate, names)) for name, aggregate in results)
             return Aggregated(rename(child, names), own)

@@ -78,7 +78,7 @@ def test_a_state_that_is_none_or_damaged_is_refused(of: Any) -> None:
         assert "no snapshot" in refused(of(), junk)
     assert "damaged" in refused(of(), state[:-1])
     assert "damaged" in refused(of(), state[:90] + bytes([state[90] ^ 1]) + state[91:])
-    assert "format 8" in refused(of(), state[:8] + b"\x08" + state[9:])
+    assert "format 99" in refused(of(), state[:8] + b"\x63" + state[9:])
 
 
 def test_a_checkpoint_of_another_version_is_told_as_such() -> None:

@@ -8,10 +8,12 @@ for it while a query runs.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from typing import Any, Final, NamedTuple, TypeAlias
 
 import numpy as np
 
+from spaseq.core.automata import UNSEEN
 from spaseq.core.automata.cea import ACCEPT, INITIAL, Take, Transition
 from spaseq.core.engine.program.program import Program
 from spaseq.core.engine.program.settings import Registers
@@ -46,15 +48,18 @@ class Ways:
         cea = program.cea
         self._predicates = cea.predicates
         self._quiet = program.around.quiet
-        self._labels = cea.labels
-        self._out = [[(sum(1 << p for p in t.predicates), t) for t in out] for out in cea.transitions]
+        self._labels = program.labels
+        unseen = {i for i, label in enumerate(cea.labels or ()) if UNSEEN in label}
+        # An event that only a mark takes is one that the match leaves out.
+        moves = [[replace(t, marks=t.marks and t.label not in unseen) for t in out] for out in cea.transitions]
+        self._out = [[(sum(1 << p for p in t.predicates), t) for t in out] for out in moves]
         self._registers: Registers = registers_of(program) if registers is None else registers
-        over = [t for out in cea.transitions for t in out if not t.marks and t.target != t.source]
+        over = [t for out in moves for t in out if not t.marks and t.target != t.source]
         # If some taken events are missing in a match, as with SELECT of some variables, guards over these cannot be
         # evaluated.
         self._guarded = not any(isinstance(action, Take) for t in over for action in t.actions)
         self._over = {t.source: [other for other in over if other.source == t.source] for t in over}
-        self._waits = [tuple(t for t in out if not t.marks and t.target == t.source) for out in cea.transitions]
+        self._waits = [tuple(t for t in out if not t.marks and t.target == t.source) for out in moves]
 
     def truths(self, batch: Batch) -> list[int]:
         """Of each row the predicates that hold of it."""

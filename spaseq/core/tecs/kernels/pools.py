@@ -250,7 +250,8 @@ def show_root(pools, cells, st, cell):
 
 @hot
 def live_child(rows, row, side, low):
-    """A child in the window; NIL if there is none, and then what is there hangs no longer."""
+    """The child of a row on a side (`side`: P_LEFT or P_RIGHT) that is in the window; NIL if there is none, and then
+    what is there hangs no longer."""
     child = rows[row, side]
     if child >= 0 and rows[child, P_START] < low:
         rows[row, side] = NIL
@@ -310,7 +311,7 @@ def refresh(pools, nodes, st, checks, row, low):
 
 @hot
 def place_piece(pieces, count, node, start):
-    """Puts a piece among `count` ones by descending start."""
+    """Puts a node and its start among the first `count` of `pieces`, by descending start."""
     at = count
     while at > 0 and pieces[at - 1, 1] < start:
         pieces[at, 0] = pieces[at - 1, 0]
@@ -473,7 +474,7 @@ def mark_rows(pools, cells, which, lows, owners):
 
 @kernel
 def free_rows(rows, st, owners):
-    """Chain the rows that `mark_rows` found to be of no tree."""
+    """Chain the rows that `mark_rows` found to be of no tree: their `owners` are negative."""
     st[POOL_FREE] = NIL
     st[POOL_LEFT] = 0
     for i in range(rows.shape[0]):

@@ -266,8 +266,8 @@ def place_on(nodes, node):
 
 @kernel
 def better_run(nodes, reach, one, other, latest):
-    """The better one of two best runs, each the node on its top; the first if their positions are equal. It holds the
-    smallest position of the symmetric difference, or the greatest if `latest`. O(positions)."""
+    """The better of the best runs `one` and `other`, each the node on its top; the first if their positions are equal.
+    It holds the smallest position of the symmetric difference, or the greatest if `latest`. O(positions)."""
     best = one
     a = one
     b = other
@@ -304,7 +304,8 @@ def best_below(nodes, reach, node, low):
 @kernel
 def rank(nodes, reach, todo, root, low, high, epoch, latest):
     """Rank `root`, and first the nodes below it. `reach` gets a row, with the number `epoch`, for each node with a
-    start from `low` on: R_BELOW is its best run that starts in the range. As `measure` otherwise."""
+    start from `low` on: R_BELOW is its best run that starts in the range, up to `high`. With `latest` the order is that
+    of LAST, else of NEXT. As `measure` otherwise."""
     mask = nodes.shape[0] - 1
     todo[0] = root
     count = 1
@@ -351,7 +352,7 @@ def rank(nodes, reach, todo, root, low, high, epoch, latest):
 @kernel
 def rank_roots(nodes, reach, todo, st, progress, roots, latest):
     """Rank the roots, which have one range, that of `st[LOW]` and `st[HIGH]`; progress[FOUND] gets the best run below
-    them, as the node on its top, NIL for none."""
+    them, as the node on its top, NIL for none. `latest`: as of `rank`."""
     while progress[NEXT_ROOT] < roots.shape[0]:
         root = roots[progress[NEXT_ROOT], O_NODE]
         status = rank(nodes, reach, todo, root, st[LOW], st[HIGH], progress[EPOCH], latest)

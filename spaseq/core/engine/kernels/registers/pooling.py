@@ -142,7 +142,7 @@ def cut_values(pools, automaton, mover, values, state):
 
 @hot
 def hold_value(pools, confs, source, turn):
-    """Puts the registers of a run of a pool, with a value of the range `turn`, into `pools.held`."""
+    """Puts the registers of a run of the pool `source`, with a value of the range `turn`, into `pools.held`."""
     held = pools.held
     for r in range(held.shape[0]):
         held[r] = confs[source, REGISTERS + r]
@@ -172,7 +172,7 @@ def pool_value(pools, key, state, registers):
 
 @kernel
 def can_pool(pools, bucket, state):
-    """True if the set of states can have pools, and configurations are still in their place."""
+    """True if the set of states can have pools, and the configurations of `bucket` are still in their place."""
     if pools is not None:
         return pools.pooled[state, 0] >= 0 and pools.modes[bucket] == 0
     return False
