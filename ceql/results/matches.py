@@ -174,6 +174,26 @@ class Computing:
     declared: Types
 
 
+class OverTable:
+    """A mixin for rows of another form over a table of matches, `found`: what Spark reads of them besides."""
+
+    __slots__ = ()
+    found: MatchTable
+
+    @property
+    def matches(self) -> MatchBatch:
+        """The matches, or partial matches, with the numbers of their events."""
+        return self.found.matches
+
+    @property
+    def history(self) -> History:
+        """Their events."""
+        return self.found.history
+
+    def __len__(self) -> int:
+        return len(self.found)
+
+
 @dataclass(frozen=True, slots=True)
 class MatchTable:
     """Matches in columns, with their events; `bindings` if valuations were asked for, `computing` if SELECT computes

@@ -18,8 +18,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import pyarrow as pa
 
-from ceql.results.history import History
-from ceql.results.matches import MatchTable
+from ceql.results.matches import MatchTable, OverTable
 from ceql.results.named import NamedMatches
 from ceql.runtime.network_evaluation import NetworkEvaluation, NetworkMember, is_timed, timed_clause
 from ceql.semantics.schemas import Schema, arrow_kind
@@ -35,7 +34,7 @@ from spaseq.core.queries.own_functions import OwnFunctions
 from spaseq.core.snapshot import Identity, expect
 
 if TYPE_CHECKING:
-    from spaseq.core.engine import MatchBatch
+    pass
 
 QUERY: Final = "query"
 """The column of the names of queries."""
@@ -230,25 +229,12 @@ class OrderedNetwork:
 
 
 @dataclass(frozen=True, slots=True)
-class NetworkTable:
+class NetworkTable(OverTable):
     """Matches of one query of a network. `columns`: the names of all queries that are reported."""
 
     name: str
     found: MatchTable
     columns: tuple[str, ...] = field(repr=False)
-
-    @property
-    def matches(self) -> MatchBatch:
-        """The matches with the numbers of their events, which count those that the query reads."""
-        return self.found.matches
-
-    @property
-    def history(self) -> History:
-        """The events of the matches."""
-        return self.found.history
-
-    def __len__(self) -> int:
-        return len(self.found)
 
     def rows(self) -> pa.Table:
         """A row for each match."""

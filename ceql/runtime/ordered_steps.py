@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from ceql.results.history import History
-from ceql.results.matches import MatchTable
+from ceql.results.matches import MatchTable, OverTable
 from ceql.results.selected import Selected, Times
 from ceql.runtime.compiled import CompiledQuery
 from ceql.runtime.ordered import OrderedMatches
@@ -24,30 +23,17 @@ from spaseq.core.events.timestamps import Part
 from spaseq.core.snapshot import expect
 
 if TYPE_CHECKING:
-    from spaseq.core.engine import MatchBatch
+    pass
 
 
 @dataclass(frozen=True, slots=True)
-class StepTable:
+class StepTable(OverTable):
     """Partial matches that timed out at one step. `columns`: the names of all columns behind the first three."""
 
     waiting_for: str
     found: MatchTable
     times: Times = field(repr=False)
     columns: tuple[str, ...] = field(repr=False)
-
-    @property
-    def matches(self) -> MatchBatch:
-        """The partial matches with the numbers of their events."""
-        return self.found.matches
-
-    @property
-    def history(self) -> History:
-        """The events of the partial matches."""
-        return self.found.history
-
-    def __len__(self) -> int:
-        return len(self.found)
 
     def rows(self) -> pa.Table:
         """A row for each partial match."""

@@ -53,8 +53,9 @@ def check_network(options: argparse.Namespace) -> int:
     network = load_network(options)
     knowledge = _knowledge(options, network)
     with bounded(settings_of(options)):
-        for query in network.queries.values():
-            note((*query.advice, *query.growth, *query.compiled.closing(_own(query, knowledge), options.entailment)))
+        for name, query in network.queries.items():
+            closing = query.compiled.closing(_own(query, knowledge), options.entailment)
+            note((*query.advice, *(f"{name}: {line}" for line in (*query.growth, *closing))))
     say(f"{options.query}: ok\n")
     return 0
 
@@ -71,6 +72,7 @@ def run_network(options: argparse.Namespace) -> int:
     default = "jsonl" if options.follow else "table"
     form = _FORMATS[chosen_format(_FORMATS, options.format, options.output, default, live=options.follow)]
     network = load_network(options)
+    network.expect_given(text.partition("=")[0] for text in options.stream)
     streams, knowledge = stream_files(network, options.stream, options.streams), _knowledge(options, network)
     _check_output(options, streams)
     words: dict[str, Any] = {

@@ -131,6 +131,7 @@ class Network:
     ) -> NetworkMatches:
         """The matches with the names of their queries, found as they are asked for. Arguments: as of `Query.run`;
         `streams` are those that are given, and `kb` has the graphs that any of the queries names."""
+        self.expect_given(streams if isinstance(streams, Mapping) else ())
         chosen = self._reading(options, words)
         sources = stream_sources(self, with_graphs(streams), memory=True)
         check_memory(sources, chosen)
@@ -155,6 +156,7 @@ class Network:
         def open_session(settled: StreamOptions) -> NetworkSession:
             return self.open(kb=knowledge, options=settled, keep_events=keep_events, entailment=entailment)
 
+        self.expect_given(streams if isinstance(streams, Mapping) else ())
         chosen, sources = self._reading(options, words), stream_sources(self, streams)
         followed = Followed(sources, chosen, clock=None if clock is None else clock_length(clock))
         return FollowedMatches(followed, open_session, Input(sources, chosen, followed.options))
@@ -199,6 +201,17 @@ class Network:
             ),
             source, words=("stream", "time"), state=state, clock=clock, save=save, every=every,
         )  # fmt: skip
+
+    def expect_given(self, streams: Iterable[str]) -> None:
+        """`OptionError` if one of these names or IRIs is a stream that a query feeds."""
+        named = {iri: name for name, iri in self._outputs.items()}
+        named |= {name: named[iri] for member in self._members for name, iri in member.query.streams if iri in named}
+        for stream in streams:
+            if stream in named:
+                problem = f"the events of stream {stream} are the graphs that {named[stream]} constructs"
+                raise OptionError(
+                    problem, f"leave it out; the network reads {', '.join(name for name, _ in self.streams)}"
+                )
 
     def _reading(self, options: StreamOptions | None, words: Mapping[str, Any]) -> StreamOptions:
         chosen = stream_options(options, words)
@@ -264,6 +277,7 @@ class NetworkMatches:
         self._keep_events = keep_events
         self._entailment = entailment
         self._failures: Failures | None = None
+        self._latest: NetworkEvaluation | None = None
         self.counters: Counters = Counters()
 
     def __iter__(self) -> Iterator[Found]:
@@ -274,7 +288,7 @@ class NetworkMatches:
         evaluation = self._network._evaluation(
             self._knowledge, self._read.settled, keep_events=self._keep_events, entailment=self._entailment
         )
-        self._failures = Failures(evaluation.functions)
+        self._failures, self._latest = Failures(evaluation.functions), evaluation
         opened: Opened = open_files(self._read, evaluation.wanted)
         self.counters = evaluation.counters = opened.counters
         self.counters.about(evaluation)
@@ -288,6 +302,10 @@ class NetworkMatches:
                 seen.span(chunk.times)
                 yield from evaluation.push_chunk(chunk)
             yield from evaluation.close()
+
+    def why_none(self) -> list[str]:
+        """As of `Matches.why_none`, for each query."""
+        return ["no events were read"] if self._latest is None else self._latest.why_none(self._read)
 
     @property
     def notes(self) -> tuple[str, ...]:

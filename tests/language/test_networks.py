@@ -176,8 +176,11 @@ def test_given_events_are_of_streams_that_no_query_feeds() -> None:
     assert network.outputs == {EX + "rises": EX + "rises", "Closed": EX + "closed", "Tops": EX + "tops"}
     assert network.reads["both"] == ("Closed", "Tops")
     for call in (network.run, network.follow):
-        with pytest.raises(OptionError, match="the query has no stream Closed"):
-            call({"S": "a.nq", "Closed": "b.nq"})
+        for name in ("Closed", EX + "closed"):
+            with pytest.raises(OptionError, match=f"stream {name} are the graphs that Closed constructs"):
+                call({"S": "a.nq", name: "b.nq"})
+    with pytest.raises(OptionError, match="streams are given by name, not as a list"):
+        network.run(["a.nq"])  # type: ignore[arg-type]
     with pytest.raises(OptionError, match="the query has no stream Closed"):
         network.open().push("<urn:a> <urn:b> <urn:c> .", time=1, stream="Closed")
 
@@ -218,12 +221,18 @@ def test_the_command_runs_a_network(tmp_path: Path, capsys: pytest.CaptureFixtur
     table = capsys.readouterr().out.splitlines()
     assert table[0].split() == ["query", "time", "match"] and table[-1] == "4 matches"
     assert main(["check", words[1]]) == 0 and "ok" in capsys.readouterr().out
+    assert main([*words, "--stream", f"Rises={words[1]}"]) == 2
+    assert "stream Rises are the graphs that http://example.org/rises constructs" in capsys.readouterr().err
+    (tmp_path / "s.nq").write_text(f'<{EX}a> <{EX}celsius> "cold" <urn:1> .\n<urn:1> {generated} "2026-01-01" .\n')
+    assert main([*words, "--format", "jsonl"]) == 0
+    told = capsys.readouterr()
+    assert not told.out and "Closed: stream Rises <http://example.org/rises> had no event" in told.err
     for refused in (["explain", words[1]], [*words, "--engine", "spark"], [*words, "--format", "nquads"]):
         assert main(refused) == 2
         assert "Traceback" not in capsys.readouterr().err
 
 
-def test_a_followed_network_ends_with_its_input(tmp_path: Path) -> None:
+def test_a_followed_network_finds_matches_as_they_come(tmp_path: Path) -> None:
     events = events_of(random.Random(3), 30)
     path = tmp_path / "s.nq"
     path.write_text("".join(

@@ -27,7 +27,7 @@ from spaseq.language.results.typed import typed_table
 from spaseq.language.runtime.opened import Opened, Streams
 from spaseq.language.runtime.read_ahead import ReadAhead, thread_count
 from spaseq.language.runtime.recogniser import Found, Recogniser
-from spaseq.language.runtime.unmatched import Input, why_none
+from spaseq.language.runtime.unmatched import Input
 from spaseq.language.semantics.check import CheckedQuery
 from spaseq.language.solving.chunks import merge_batches
 from spaseq.language.solving.solve import Solver
@@ -158,7 +158,7 @@ class Matches(Lazy[Match]):
         if self._latest is None:
             return ["no events were read"]
         recogniser, read, _ = self._latest
-        return why_none(self._query, read, recogniser.progress(), matched=recogniser.matched)
+        return recogniser.why_none(read)
 
     def progress(self) -> Progress | None:
         """The progress of the latest use; None before the first."""

@@ -16,8 +16,8 @@ first alone 0.13. Pushed one by one, an event costs 55 µs in both, 30 in the fi
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, fields
-from itertools import groupby
+from dataclasses import dataclass, field, fields, replace
+from itertools import chain, groupby
 from operator import attrgetter
 from types import MappingProxyType
 from typing import Any, Final
@@ -29,11 +29,14 @@ from spaseq.core.snapshot import expect
 from spaseq.language.results.match import Match, graph_of
 from spaseq.language.runtime.compiled import CompiledQuery
 from spaseq.language.runtime.recogniser import Recogniser
+from spaseq.language.runtime.unmatched import Input
 from spaseq.language.solving.chunks import Chunk, Part, chunk_of_parts
 from spaseq.rdf import Counters, GraphBatch, GraphEvent, Instant
 
 Found = tuple[str, Match]
 """The name of a query, and a match of it."""
+_Made = dict[str, list[GraphEvent]]
+"""The graphs that queries have just constructed, as the events of streams, by their IRIs."""
 _FEW: Final = 20
 """Events of a query at once that are pushed as objects; more are columns (`session._FEW`)."""
 
@@ -65,14 +68,15 @@ _source: Final = attrgetter("stream", "source")
 
 @dataclass(slots=True)
 class _Place:
-    """A query in progress. `given`: the streams that it reads, in order; `position`: of its next instant; `solved`: the
-    values of its GPMs on the batches of the latest chunk."""
+    """A query in progress. `streams`: the numbers of those that it reads, by IRI; `position`: of its next instant.
+    `solved`: the values of its GPMs on the batches of the latest chunk. `made`: the number of its graphs."""
 
     member: Member[CompiledQuery]
     recogniser: Recogniser
     told: Callable[[Match], int]
     streams: dict[str, int]
     position: int = 0
+    made: int = 0
     solved: dict[int, tuple[Any, Mapping[str, Any]]] = field(default_factory=dict)
 
     def parts_of(self, chunk: Chunk) -> list[Part]:
@@ -155,37 +159,40 @@ class NetworkEvaluation:
         """The matches that these instants complete, in order of the time at which they are known."""
         if instants:
             events = [event for instant in instants for event in instant.events]
-            yield from self._take(lambda place: self._push_events(place, events), instants[-1].time)
+            yield from self._take(lambda place, made: self._push_events(place, events, made), instants[-1].time)
 
     def push_chunk(self, chunk: Chunk) -> Iterator[Found]:
         """`push`, of the instants of a chunk."""
         yield from self._take(
-            lambda place: self._push_parts(place, place.parts_of(chunk), self._made_for(place)), int(chunk.times[-1])
+            lambda place, made: self._push_parts(place, place.parts_of(chunk), _of_streams(place, made)),
+            int(chunk.times[-1]),
         )
 
     def advance(self, now: int) -> Iterator[Found]:
         """The matches that complete because no instant before `now` (ns) will come any more."""
-        yield from self._take(lambda place: self._push_events(place, ()), None, now)
+        yield from self._take(lambda place, made: self._push_events(place, (), made), None, now)
 
     def close(self) -> Iterator[Found]:
         """The matches that the end of the streams completes."""
-        yield from self._take(lambda place: [*self._push_events(place, ()), *place.recogniser.close()], None)
+        yield from self._take(
+            lambda place, made: [*self._push_events(place, (), made), *place.recogniser.close()], None
+        )
 
     def _take(
-        self, push: Callable[[_Place], Iterable[Match]], last: int | None, now: int | None = None
+        self, push: Callable[[_Place, _Made], Iterable[Match]], last: int | None, now: int | None = None
     ) -> Iterator[Found]:
         """The matches of all queries, as `push` gives those of one; then time is at `last`, or at `now`."""
         if last is not None:
             now = last if self._apart else last + 1
         reported: list[tuple[int, int, Found]] = []
-        self._made: dict[str, list[GraphEvent]] = {}
+        made: _Made = {}
         for number, place in enumerate(self._places):
-            found = list(push(place))
+            found = list(push(place, made))
             if now is not None:
                 found += place.recogniser.advance(now)
             name = place.member.name
             if place.member.read:
-                self._made[self._outputs[name]] = list(self._graphs(place, found))
+                made[self._outputs[name]] = list(self._graphs(place, found))
             if place.member.reported:
                 reported += ((place.told(match), number, (name, match)) for match in found)
         reported.sort(key=lambda one: one[:2])
@@ -200,23 +207,20 @@ class NetworkEvaluation:
         for record, match in enumerate(sorted(found, key=place.told), 1):
             triples = graph_of(match, template)
             if triples:
+                place.made += 1
                 yield GraphEvent(self._outputs[name], place.told(match), triples, None, name, record)
 
-    def _made_for(self, place: _Place) -> list[tuple[int, list[GraphEvent]]]:
-        """The graphs made for a query: the numbers of its streams, each with its events."""
-        return [(place.streams[iri], events) for iri, events in self._made.items() if iri in place.streams and events]
-
-    def _push_events(self, place: _Place, given: Sequence[GraphEvent]) -> Iterable[Match]:
-        made = self._made_for(place)
+    def _push_events(self, place: _Place, given: Sequence[GraphEvent], graphs: _Made) -> Iterable[Match]:
+        made = _of_streams(place, graphs)
         own = [event for event in given if event.stream in place.streams]
         if not own and not made:
             return ()
-        if sum(len(events) for _, events in made) > _FEW:
+        if sum(map(len, made)) > _FEW:
             sources = groupby(sorted(own, key=_source), key=_source)
             batches = [GraphBatch.of(list(events)) for _, events in sources]
             parts: list[Part] = [(batch, 0, len(batch), place.recogniser.solve_ahead(batch)) for batch in batches]
             return self._push_parts(place, parts, made)
-        own += (event for _, events in made for event in events)
+        own += chain.from_iterable(made)
         own.sort(key=attrgetter("time"))
         groups = [[event] for event in own] if self._apart else [list(g) for _, g in groupby(own, attrgetter("time"))]
         for group in groups:
@@ -225,10 +229,8 @@ class NetworkEvaluation:
         place.position += len(instants)
         return place.recogniser.push(instants)
 
-    def _push_parts(
-        self, place: _Place, parts: list[Part], made: Sequence[tuple[int, list[GraphEvent]]]
-    ) -> Iterable[Match]:
-        for _, events in made:
+    def _push_parts(self, place: _Place, parts: list[Part], made: Sequence[list[GraphEvent]]) -> Iterable[Match]:
+        for events in made:
             batch = GraphBatch.of(events)
             parts.append((batch, 0, len(batch), place.recogniser.solve_ahead(batch)))
         if not parts:
@@ -237,6 +239,17 @@ class NetworkEvaluation:
         chunk = chunk_of_parts(place.position, parts, self._apart)
         place.position += len(chunk)
         return place.recogniser.push_chunk(chunk)
+
+    def why_none(self, read: Input) -> list[str]:
+        """As of `Recogniser`, for each query."""
+        counts = {self._outputs[place.member.name]: place.made for place in self._places if place.made}
+        lines: list[str] = []
+        for place in self._places:
+            known = {iri: n for iri, n in (read.seen.kinds | counts).items() if iri in place.streams}
+            seen = replace(read.seen, kinds=known)
+            told = place.recogniser.why_none(replace(read, seen=seen))
+            lines += (f"{place.member.name}: {line}" for line in told)
+        return lines
 
     def held(self, outside: Parts = MappingProxyType({})) -> Memory:
         """The memory of the queries, and that held `outside`."""
@@ -262,3 +275,8 @@ class NetworkEvaluation:
             expect(type(position) is int and position >= 0, "a place in the streams")
             place.position = position
             place.recogniser.restore(contents)
+
+
+def _of_streams(place: _Place, made: _Made) -> list[list[GraphEvent]]:
+    """The graphs made for a query, by stream."""
+    return [events for iri, events in made.items() if iri in place.streams and events]

@@ -35,6 +35,7 @@ from spaseq.language.results.results import Results, term_order
 from spaseq.language.runtime.absence import Endings, Sightings, Waiting, mappings_of
 from spaseq.language.runtime.pace import Pace
 from spaseq.language.runtime.steps import StepFinder
+from spaseq.language.runtime.unmatched import Input, why_none
 from spaseq.language.semantics.check import CheckedQuery
 from spaseq.language.solving.chunks import Chunk, chunk_of, places_of
 from spaseq.language.solving.instant_rows import InstantRows
@@ -306,6 +307,10 @@ class Recogniser(Recognition):
     def matched(self) -> bool:
         """True if there was a match since the beginning or the snapshot, and none is held for the end of its window."""
         return self._results.matched and not self._results.holds
+
+    def why_none(self, read: Input) -> list[str]:
+        """A line for each possible reason why there was no match, of this input."""
+        return why_none(self.query, read, self.progress(), matched=self.matched)
 
     def held(self, outside: Parts = MappingProxyType({})) -> Memory:
         """The bytes that it holds in memory, and those held `outside`."""

@@ -18,7 +18,7 @@ from spaseq.gpm.functions.own import Failures
 from spaseq.language.results.history import Pool
 from spaseq.language.results.match import Match
 from spaseq.language.runtime.recogniser import Recogniser
-from spaseq.language.runtime.unmatched import Input, why_none
+from spaseq.language.runtime.unmatched import Input
 from spaseq.language.solving.chunks import Chunk, Part, chunk_of_parts
 from spaseq.rdf import (
     REMEMBERED,
@@ -72,6 +72,7 @@ class Evaluation(Protocol[_T_co]):
     def push_chunk(self, chunk: Chunk) -> Iterator[_T_co]: ...
     def advance(self, now: int) -> Iterator[_T_co]: ...
     def close(self) -> Iterator[_T_co]: ...
+    def why_none(self, read: Input) -> list[str]: ...
     def held(self, outside: Parts = ...) -> Memory: ...
     def identity(self) -> dict[str, str]: ...
     def snapshot(self) -> dict[str, Any]: ...
@@ -262,7 +263,7 @@ class GraphSession(Pushing[_T]):
 
     def why_none(self, read: Input) -> list[str]:
         """Reasons for no match, a line each; `read` is the input."""
-        return []
+        return self.evaluation.why_none(read)
 
     @property
     def notes(self) -> tuple[str, ...]:
@@ -364,10 +365,6 @@ class Session(GraphSession[Match]):
     def __init__(self, recogniser: Recogniser, options: StreamOptions) -> None:
         super().__init__(recogniser, options)
         self.recogniser: Recogniser = recogniser
-
-    def why_none(self, read: Input) -> list[str]:
-        recogniser = self.recogniser
-        return why_none(recogniser.query, read, recogniser.progress(), matched=recogniser.matched)
 
 
 def _expect_no_words(worded: bool, *given: Any) -> None:
