@@ -163,6 +163,12 @@ def test_a_network_that_cannot_be(queries: dict[str, str], message: str) -> None
         Network(queries)
 
 
+def test_what_is_reported_is_a_list_of_names() -> None:
+    for report, message in ((3, "report cannot be"), (["nix"], "report names 'nix', which is no query")):
+        with pytest.raises(OptionError, match=message):
+            Network({"Rises": RISE}, report=report)  # type: ignore[arg-type]
+
+
 def test_what_waits_for_no_time_feeds_no_query() -> None:
     sliding = QUIET.replace("1 MINUTE", "1 MINUTE SLIDING").replace(" FOR 3 SECONDS", "")
     with pytest.raises(UnsupportedFeature, match="the matches of Closed wait for a window that slides"):

@@ -61,6 +61,7 @@ def members_of(
 
 
 def _check_names(report: Iterable[str], queries: Mapping[str, Any]) -> list[str]:
+    expect_type("report", report, Iterable, "give a list of names: ['rise']")
     names = [report] if isinstance(report, str) else list(report)
     for name in names:
         if name not in queries:
