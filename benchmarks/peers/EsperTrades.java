@@ -20,15 +20,21 @@ import java.util.zip.GZIPInputStream;
 public final class EsperTrades {
   public abstract static class Trade {
     private final String name;
+    private final double price;
     private final long time;
 
-    Trade(String name, long time) {
+    Trade(String name, double price, long time) {
       this.name = name;
+      this.price = price;
       this.time = time;
     }
 
     public String getName() {
       return name;
+    }
+
+    public double getPrice() {
+      return price;
     }
 
     public long getTime() {
@@ -37,14 +43,14 @@ public final class EsperTrades {
   }
 
   public static final class Buy extends Trade {
-    Buy(String name, long time) {
-      super(name, time);
+    Buy(String name, double price, long time) {
+      super(name, price, time);
     }
   }
 
   public static final class Sell extends Trade {
-    Sell(String name, long time) {
-      super(name, time);
+    Sell(String name, double price, long time) {
+      super(name, price, time);
     }
   }
 
@@ -81,7 +87,8 @@ public final class EsperTrades {
       for (String line = in.readLine(); line != null; line = in.readLine()) {
         String[] fields = line.split(",");
         long time = Long.parseLong(fields[5]);
-        trades.add(fields[0].equals("BUY") ? new Buy(fields[2], time) : new Sell(fields[2], time));
+        double price = Double.parseDouble(fields[4]);
+        trades.add(fields[0].equals("BUY") ? new Buy(fields[2], price, time) : new Sell(fields[2], price, time));
       }
     }
     return trades;
