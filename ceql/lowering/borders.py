@@ -14,7 +14,7 @@ from spaseq.core import pattern as algebra
 from spaseq.core.after import AfterText
 from spaseq.core.engine import Around, Marked, Quiet, Silent, Window
 from spaseq.core.pattern import Absent, Border, NoneOf, Pattern, Predicate, Skip, all_shown, told_by_positions
-from spaseq.core.trees import walk
+from spaseq.core.trees import children, walk
 
 _MARKS: Final = 30
 _TIMED: Final = "WITHIN a time, as the FOR is"
@@ -140,9 +140,13 @@ class Borders(Absences):
     def refuse_lasting(self, bordered: Bordered, query: ast.Query) -> None:
         """Refuse the times of NOTs that this version does not run."""
         beside = {id(no) for node in walk(bordered.formula) for no in absences(node)}
+        sides = {id(side) for node in walk(bordered.formula) if isinstance(node, ast.Either) for side in children(node)}
         for node in walk(bordered.formula):
             if not isinstance(node, ast.Without) or node.duration is None:
                 continue
+            if id(node) in sides:
+                hint = "A ; (B OR NOT C FOR 5 SECONDS): its OR stands beside ; or ->, without AS, FILTER or a repetition"
+                raise self.refused("NOT … FOR, a silence as a side of OR, with no part beside the OR", hint, node.span)
             if id(node) not in beside:
                 hint = "the event that it begins with: beat ; NOT beat FOR 10 SECONDS"
                 raise self.refused("NOT … FOR with no part in front of it or behind it", hint, node.span)

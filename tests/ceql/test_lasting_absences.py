@@ -93,9 +93,8 @@ def test_explain_says_for_how_long(formula: str, line: str) -> None:
     ("formula", "problem"),
     [
         ("A : NOT B FOR 1 SECOND", "NOT … FOR with no part in front of it or behind it"),
-        ("X ; (NOT B FOR 1 SECOND OR C) AS n ; D", "NOT … FOR with no part in front of it or behind it"),
-        ("X ; (NOT B FOR 1 SECOND OR C)", "NOT at the end of some alternatives of the whole formula"),
-        ("(NOT B FOR 1 SECOND OR C) ; D", "NOT at the start of some alternatives of the whole formula"),
+        ("X ; (NOT B FOR 1 SECOND OR C) AS n ; D", "a silence as a side of OR"),
+        ("X ; (NOT B FOR 1 SECOND OR C)+", "a silence as a side of OR"),
         ("X -> (A -> NOT B FOR 1 SECOND)->+ -> D", "behind an optional part or a loop with ->"),
         ("(NOT A ; NOT B)+ AS x FILTER COUNT(x) > 2", "a sequence of NOTs alone"),
     ],
