@@ -145,7 +145,7 @@ class Borders(Absences):
             if not isinstance(node, ast.Without) or node.duration is None:
                 continue
             if id(node) in sides:
-                hint = "A ; (B OR NOT C FOR 5 SECONDS): its OR stands beside ; or ->, without AS, FILTER or a repetition"
+                hint = "A ; (B OR NOT C FOR 5 SECONDS): the OR is beside ; or ->, without AS, FILTER or a repetition"
                 raise self.refused("NOT … FOR, a silence as a side of OR, with no part beside the OR", hint, node.span)
             if id(node) not in beside:
                 hint = "the event that it begins with: beat ; NOT beat FOR 10 SECONDS"

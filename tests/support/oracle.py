@@ -1003,7 +1003,7 @@ def _not_preceded(
 
 
 def _not_since(found: list[Valuation], positions: Sequence[int], stream: Sequence[Event]) -> list[Valuation]:
-    """AND(…, NOT ψ FOR d) with nothing in front of it or behind it: the valuations of which no such ψ comes in time. With
+    """AND(…, NOT ψ FOR d) with nothing in front of it or behind it: the valuations in whose time no such ψ comes. With
     nothing in front, the time begins with the first event. With nothing behind, it is for what comes later, too."""
     events = [stream[p] for p in positions]
 

@@ -157,8 +157,8 @@ def draw_bordered(rng: random.Random, depth: int) -> Formula:
 
 
 def lasting_case(rng: random.Random) -> CeqlCase:
-    """A query with NOTs at borders of parts, of alternatives of the whole formula, or between two parts, most of them for
-    a time of their own."""
+    """A query with NOTs at borders of parts, at those of alternatives of the whole, or between two parts, most of them
+    for a time of their own."""
     kind = rng.random()
     if kind < 0.5:
         formula = draw_between_parts(rng)

@@ -424,8 +424,11 @@ class Ending:
 
     def snapshot(self) -> dict[str, Any]:
         """The waiting matches and all else, as plain values."""
+        # With an event of the past a time may begin once a run ends that has taken it: any event of the time is kept.
+        open_times = {one.lows for one in self._behind if one.since is not None}
         for times in self._times.values():
-            times.keep(np.append(self._waiting.matches.end, self._waiting.since))
+            if times not in open_times:
+                times.keep(self._waiting.matches.end)
         return {
             "matches": self._waiting.matches.snapshot(),
             "keys": self._waiting.keys,
