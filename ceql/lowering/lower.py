@@ -260,7 +260,8 @@ class _Lowering(Borders):
     def conjunction(self, node: ast.Conjunction) -> Part:
         children = [child for child in node.parts if not isinstance(child, ast.Without)]
         if not children:
-            raise self.refused("AND of NOTs alone", "a conjunction takes an event: AND(A, NOT B)", node.span)
+            hint = "AND takes an event: AND(A, NOT B); NOTs alone are A ; NOT B FOR 5 SECONDS ; NOT C FOR 9 SECONDS"
+            raise self.refused("AND of NOTs alone", hint, node.span)
         first, *rest = children
         part = self.one_of_several(first)
         for child in rest:
