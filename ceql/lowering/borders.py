@@ -21,8 +21,8 @@ _TIMED: Final = "WITHIN a time, as the FOR is"
 
 
 _Groups = dict[tuple[int | None, str], NoneOf]
-"""The predicates of the events that may come at a border, by the time (ns) for which they are asked for, None for the
-window of the match, and by the variable that takes the event with which that time begins, empty for the border."""
+"""The predicates of the events that may come at a border, by a time (ns) and a variable. The time is None for the
+window of the match. The variable takes the event with which the time begins; it is empty for the border itself."""
 
 
 class Borders(Absences):
@@ -44,10 +44,10 @@ class Borders(Absences):
     def in_front(
         self, ways: frozenset[Border], bordered: Bordered, query: ast.Query
     ) -> tuple[NoneOf | None, tuple[Silent, ...], list[Marked]]:
-        """What must not come before a match: inside its window, for times, and in that of some alternatives."""
+        """The events that must not come before a match: inside its window, for times, and before some alternatives."""
         groups = self.absent_at_the_start(bordered, query)
         if len(ways) == 1:
-            groups = _joined([groups, *map(self.groups_of, ways)])
+            groups = _union([groups, *map(self.groups_of, ways)])
         before = groups.pop((None, ""), None)
         silences = [Silent(Quiet(none, Window("span", time))) for (time, _), none in groups.items() if time is not None]
         if before is not None and query.within is None and _chooses(query):
@@ -55,7 +55,7 @@ class Borders(Absences):
             # evaluators know no silence, and a choice among matches asks for it.
             silences, before = [*silences, Silent(Quiet(before, Window("none")))], None
         marked = []
-        for way, name in self.named(ways, "before") if len(ways) > 1 else ():
+        for way, name in self.names_of(ways, "before") if len(ways) > 1 else ():
             for (time, _), none in self.groups_of(way).items():
                 if time is None:
                     marked.append(Marked(none, False, way, name))
@@ -66,7 +66,7 @@ class Borders(Absences):
     def at_the_end(
         self, ways: frozenset[Border], ending: ast.Without | None, absent: NoneOf | None
     ) -> tuple[NoneOf | None, Window | None, list[Marked]]:
-        """What must not come behind a match: the predicate, its time, and what else must not come behind some matches
+        """The events that must not come behind a match: the predicate, its time, and the others, behind some matches
         or all. The first two are those of the NOT at the end, or of the only NOTs that there are."""
         groups = self.groups_of(next(iter(ways))) if len(ways) == 1 else {}
         time = None if ending is None else ending.duration
@@ -77,12 +77,12 @@ class Borders(Absences):
         elif ending is not None:
             absent = either_of(absent, groups.pop((time, ""), None))
         marked = [Marked(none, True, frozenset(), "", _span(d), since) for (d, since), none in groups.items()]
-        for way, name in self.named(ways, "behind") if len(ways) > 1 else ():
+        for way, name in self.names_of(ways, "behind") if len(ways) > 1 else ():
             some = self.groups_of(way).items()
             marked += [Marked(none, True, way, name, _span(d), since) for (d, since), none in some]
         return absent, None if absent is None else _span(time), marked
 
-    def named(self, ways: frozenset[Border], where: str) -> Iterator[tuple[Border, str]]:
+    def names_of(self, ways: frozenset[Border], where: str) -> Iterator[tuple[Border, str]]:
         """The borders of alternatives that ask for something, each with a mark."""
         some = sorted((way for way in ways if way), key=lambda way: [self.places[a].start for a in self.in_order(way)])
         if len(some) > _MARKS:
@@ -91,8 +91,8 @@ class Borders(Absences):
         return ((way, f"#{where} {number}") for number, way in enumerate(some, 1))
 
     def groups_of(self, way: Border) -> _Groups:
-        """What a border asks for. The time of a conjunction begins in front of it, or with its first event: so it asks
-        for nothing before a match."""
+        """The groups of one border. The time of a conjunction begins in front of it, or with its first event: it asks for
+        nothing before a match."""
         found: dict[tuple[int | None, str], list[frozenset[Predicate]]] = {}
         for absent in self.in_order(way):
             lasting = absent.lasting
@@ -108,7 +108,7 @@ class Borders(Absences):
                 raise self.unsupported("NOT … FOR at the end with WITHIN … EVENTS", self.places[absent], _TIMED)
 
     def refuse_hidden(self, borders: tuple[Absent, ...], query: ast.Query) -> None:
-        """Refuse marks of events that are not shown, where they would be among those in a row."""
+        """Refuse marks of events that are not shown: they would be among those in a row."""
         if query.selection.items is not None and query.selection.strategy is ast.Strategy.STRICT:
             what = "NOT at the border of some alternatives, with SELECT STRICT of some of the events"
             raise self.unsupported(what, self.places[borders[0]], "SELECT STRICT * shows all events")
@@ -124,7 +124,7 @@ class Borders(Absences):
         return plain, self.with_event_behind(part.pattern, related, f"#{number}") if related else None
 
     def absent_at_the_start(self, bordered: Bordered, query: ast.Query) -> _Groups:
-        """What must not come in front of a match, by `NOT ψ ; φ` as the whole formula."""
+        """The events that must not come in front of a match, by `NOT ψ ; φ` as the whole formula."""
         found: dict[tuple[int | None, str], list[frozenset[Predicate]]] = {}
         for node in bordered.before:
             alternatives, _ = self.alternatives(node.child, None)
@@ -192,7 +192,7 @@ class Borders(Absences):
             )
 
 
-def _joined(several: Iterable[_Groups]) -> _Groups:
+def _union(several: Iterable[_Groups]) -> _Groups:
     """All that several borders ask for."""
     found: _Groups = {}
     for groups in several:

@@ -30,11 +30,11 @@ from spaseq.core.automata.edges import (
     Part,
     Waits,
     Way,
+    add_marks,
     choose,
     correlate,
     in_order,
     in_preference,
-    marked,
     pass_over,
     side_moves,
     too_many,
@@ -75,7 +75,7 @@ _INSTEAD = "write the part or loop with ALL, or join it by ;"
 
 
 Firsts = Iterable[tuple[Border | None, Predicate]]
-"""What holds of the first event of matches with a border before them; of all matches if that is None."""
+"""Predicates of the first event of matches with a border before them; of all matches if that is None."""
 Marks = Mapping[tuple[bool, Border], str]
 """Variables for what must not come: True and what must not come behind a match, False and what not before it."""
 
@@ -107,7 +107,7 @@ def compile_pattern(
     """
     builder = _Builder(negated, products, frozenset(kept))
     part = builder.settle(builder.build(push_filters(pattern)))
-    starts = tuple(open_times(_begun(e, first), frozenset(kept)) for e in without_ranks(part.starts))
+    starts = tuple(open_times(_restrict_first(e, first), frozenset(kept)) for e in without_ranks(part.starts))
     edges = with_numbered_ranks(tuple(map(close_times, (*starts, *part.edges))))
     edges = tuple(_with_marks(e, marks) for e in edges) if marks else edges
     shown = None if shown is None else shown.union((UNSEEN,), marks.values(), kept)
@@ -134,7 +134,7 @@ def compile_pattern(
     return CEA(states, tuple(map(tuple, out)), tuple(predicates[p] for p in used), said)
 
 
-def _begun(e: Edge, first: Firsts) -> Edge:
+def _restrict_first(e: Edge, first: Firsts) -> Edge:
     """The edge of a first event, for events that `first` holds of."""
     return replace(e, predicates=e.predicates.union(p for border, p in first if border in (None, e.head)))
 
@@ -142,7 +142,7 @@ def _begun(e: Edge, first: Firsts) -> Edge:
 def _with_marks(e: Edge, marks: Marks) -> Edge:
     """The edge with the marks of the border before it, if it begins a match, and behind it, if it ends one."""
     borders = [(False, e.head)] * (e.source == INITIAL) + [(True, e.tail)] * (e.target == ACCEPT)
-    return marked(e, frozenset(marks[border] for border in borders if border in marks))
+    return add_marks(e, frozenset(marks[border] for border in borders if border in marks))
 
 
 def _in_one_order(ends: frozenset[frozenset[Predicate]]) -> list[frozenset[Predicate]]:
@@ -188,7 +188,7 @@ class _Builder:
                 return self.build(child).map(lambda e: correlate(e, over, guard))
             case Project(child, kept):
                 return self.build(child).map(
-                    lambda e: marked(replace(e, variables=e.variables & kept), e.variables & self._kept)
+                    lambda e: add_marks(replace(e, variables=e.variables & kept), e.variables & self._kept)
                 )
             case Or(left, right):
                 a, b = self.build(left), self.build(right)
@@ -361,7 +361,7 @@ class _Builder:
                     yield replace(e, target=self._choice(ways, states), before=(), after=(), exits=())
                 else:
                     led = replace(e, target=wait, actions=e.actions + entering + actions)
-                    yield marked(led, self._kept & self._last.get(wait, frozenset())) if self._kept else led
+                    yield add_marks(led, self._kept & self._last.get(wait, frozenset())) if self._kept else led
 
         def lead(some: tuple[Edge, ...], unsettled: tuple[Edge, ...]) -> tuple[Edge, ...]:
             rest = (e for e in some if e.target != ACCEPT)

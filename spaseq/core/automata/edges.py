@@ -69,7 +69,7 @@ class Part:
         return replace(self, starts=tuple(map(change, self.starts)), edges=tuple(map(change, self.edges)))
 
 
-def marked(edge: Edge, names: frozenset[str]) -> Edge:
+def add_marks(edge: Edge, names: frozenset[str]) -> Edge:
     """The edge with marks that take its event; if nothing else does, `UNSEEN` does, too."""
     unseen = frozenset((UNSEEN,)) if names and not edge.variables else frozenset[str]()
     return replace(edge, variables=edge.variables | names | unseen)

@@ -11,7 +11,7 @@ from collections.abc import Hashable, Iterable, Iterator
 from dataclasses import replace
 
 from spaseq.core.automata.cea import ACCEPT, Action, Avoid, Leave, Take
-from spaseq.core.automata.edges import Edge, marked
+from spaseq.core.automata.edges import Edge, add_marks
 from spaseq.core.pattern import Atom, Border, NoneOf
 
 
@@ -40,7 +40,7 @@ def open_times(edge: Edge, kept: frozenset[str]) -> Edge:
     border = frozenset(a for a in edge.head if a.lasting is not None and a.lasting.opens and not a.lasting.closes)
     if not border:
         return edge
-    return marked(replace(edge, actions=(*keep_times(border), *edge.actions)), opened_by(border) & kept)
+    return add_marks(replace(edge, actions=(*keep_times(border), *edge.actions)), opened_by(border) & kept)
 
 
 def close_times(edge: Edge) -> Edge:

@@ -96,7 +96,7 @@ class Around:
         return tuple(dict.fromkeys(window for window in found if window is not None))
 
     @property
-    def kept(self) -> tuple[str, ...]:
+    def time_variables(self) -> tuple[str, ...]:
         """The variables that take the events with which times begin, each once."""
         return tuple(dict.fromkeys(one.since for one in self.marked if one.since))
 
@@ -117,8 +117,8 @@ class Around:
 
     @property
     def hidden(self) -> tuple[str, ...]:
-        """The variables of `marks` and `kept`, which are no part of a match."""
-        return (*self.marks, *self.kept)
+        """The variables of `marks` and `time_variables`, which are no part of a match."""
+        return (*self.marks, *self.time_variables)
 
     @property
     def decides(self) -> bool:

@@ -268,7 +268,7 @@ def compile_program(
             pattern, strict=strict, valuations=valuations or hides_labels, negated=settings.negated_conditions,
             shown=shown, first=[(one.border, one.quiet) for one in around.silences],
             products=settings.conjunction_transitions,
-            marks={(one.behind, one.border): one.mark for one in around.marked if one.mark}, kept=around.kept,
+            marks={(one.behind, one.border): one.mark for one in around.marked if one.mark}, kept=around.time_variables,
         )  # fmt: skip
     except BudgetExceeded as error:
         if error.setting != "conjunction_transitions":

@@ -91,8 +91,8 @@ class _Waiting:
 
 @dataclass(frozen=True, slots=True)
 class _Behind:
-    """What must not come behind the matches with some marks, all bits of `bit`. `lows`: those of its time; None if it
-    is for the window of the match. The time begins with the event of row `since` of `_Waiting.since`, or with the end
+    """The events that must not come behind the matches with some marks, all bits of `bit`. `lows`: those of its time;
+    None if it is for the window of the match. The time begins with the event of row `since` of `_Waiting.since`, or with the end
     of the match if that is None."""
 
     bit: int
@@ -146,7 +146,7 @@ class Ending:
         around, labels = program.around, program.labels_written or ()
         after = program.whole_choice.after
         hides = program.hides_labels and not (after is not None and after.on_variable)
-        self._marks = Marks(around.marks, around.kept, labels, hides=hides) if around.hidden else None
+        self._marks = Marks(around.marks, around.time_variables, labels, hides=hides) if around.hidden else None
         bits = {mark: 1 << i for i, mark in enumerate(around.marks)} | {"": 0}
         self._starts = [
             (bits[one.mark], Beginning(one.none, program.window)) for one in around.marked if not one.behind
@@ -157,10 +157,10 @@ class Ending:
         self._behind = [] if self._absent is None else [_Behind(0, self._absent, self.end_lows)]
         for one in (one for one in around.marked if one.behind):
             lows = None if one.duration is None else self._times[one.duration]
-            since = around.kept.index(one.since) if one.since else None
+            since = around.time_variables.index(one.since) if one.since else None
             self._behind.append(_Behind(bits[one.mark], one.none, lows, since))
         self._lows_by_key = program.window.per_partition
-        self._waiting = _Waiting(since=np.zeros((len(around.kept), 0), np.int64))
+        self._waiting = _Waiting(since=np.zeros((len(around.time_variables), 0), np.int64))
         self._lows = np.zeros(0, np.int64)
 
     def push(self, batch: Batch, found: MatchBatch, lows: np.ndarray) -> Iterator[MatchBatch]:

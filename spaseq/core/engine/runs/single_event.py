@@ -35,7 +35,7 @@ from spaseq.core.tecs.kernels.layout import NEVER
 
 INERT: Final = -1
 _SILENCES: Final = 4
-"""Silences of one query that are told apart: an event has 2ⁿ meanings for n of them."""
+"""The most silences of one query on this road: an event has 2ⁿ meanings for n of them."""
 
 
 class _Symbols(dict[int, int]):
