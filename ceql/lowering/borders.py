@@ -91,8 +91,8 @@ class Borders(Absences):
         return ((way, f"#{where} {number}") for number, way in enumerate(some, 1))
 
     def groups_of(self, way: Border) -> _Groups:
-        """The groups of one border. The time of a conjunction begins in front of it, or with its first event: it asks for
-        nothing before a match."""
+        """The groups of one border. The time of a conjunction begins in front of it, or with its first event: it asks
+        for nothing before a match."""
         found: dict[tuple[int | None, str], list[frozenset[Predicate]]] = {}
         for absent in self.in_order(way):
             lasting = absent.lasting

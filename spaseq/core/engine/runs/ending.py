@@ -92,8 +92,8 @@ class _Waiting:
 @dataclass(frozen=True, slots=True)
 class _Behind:
     """The events that must not come behind the matches with some marks, all bits of `bit`. `lows`: those of its time;
-    None if it is for the window of the match. The time begins with the event of row `since` of `_Waiting.since`, or with the end
-    of the match if that is None."""
+    None if it is for the window of the match. The time begins with the event of row `since` of `_Waiting.since`, or
+    with the end of the match if that is None."""
 
     bit: int
     none: NoneOf
