@@ -359,6 +359,7 @@ def _explain_around(lowered: Lowered) -> Iterator[str]:
     for one in around.marked:
         where = "at the end" if one.behind else "at the start"
         when = "in the window of the match" if one.duration is None else f"for {_time(one.duration)}"
+        when += ", from the part in front of its AND on, or its first event" if one.since else ""
         yield f"{where}{' of some alternatives' if one.mark else ''}: {one.none}, {when}"
     for silent in around.silences:
         duration, some = silent.quiet.duration, " of some alternatives" if silent.border is not None else ""

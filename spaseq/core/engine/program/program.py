@@ -276,7 +276,7 @@ def compile_program(
         automaton = error
     try:
         lazy = planned(settings.evaluator, pattern, strict=strict, choice=choice, registers=registers,
-                       valuations=valuations, timed=around.is_timed, several=bool(around.marked),
+                       valuations=valuations, timed=around.is_timed, several=bool(around.marks),
                        alone=not isinstance(automaton, CEA))  # fmt: skip
     except UnsupportedFeature as refused:
         if isinstance(automaton, CEA):
