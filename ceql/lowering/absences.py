@@ -298,13 +298,6 @@ def _timely(lasting: Lasting, mark: str) -> ast.Condition:
     return rename(lasting.guard.condition, {lasting.event: mark})
 
 
-def none_of(absences: Iterable[Absent]) -> NoneOf | None:
-    """The predicate of an event that is nothing of what must not come at all; None if all may come for some time."""
-    forever = (absent.pattern for absent in absences if absent.lasting is None)
-    found = frozenset(pattern.predicates for pattern in forever if isinstance(pattern, algebra.Atom))
-    return NoneOf(found) if found else None
-
-
 def either_of(one: NoneOf | None, other: NoneOf | None) -> NoneOf | None:
     """The predicate of an event that both hold for; None holds for every event."""
     if one is None or other is None:

@@ -2,127 +2,116 @@
 
 from __future__ import annotations
 
-import dataclasses
 import functools
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from typing import Final
 
-from ceql.lowering.absences import Absences, either_of, none_of
+from ceql.lowering.absences import Absences, either_of
 from ceql.lowering.parts import Alternative, Part, takes_one_event
 from ceql.semantics.scopes import Bordered, absences
 from ceql.syntax import ast
 from spaseq.core import pattern as algebra
 from spaseq.core.after import AfterText
-from spaseq.core.engine import Around, Marked, Quiet, Window
-from spaseq.core.pattern import Absent, Border, NoneOf, Pattern, Skip, all_shown, told_by_positions
-from spaseq.core.trees import walk
+from spaseq.core.engine import Around, Marked, Quiet, Silent, Window
+from spaseq.core.pattern import Absent, Border, NoneOf, Pattern, Predicate, Skip, all_shown, told_by_positions
+from spaseq.core.trees import children, walk
 
 _MARKS: Final = 30
-_ALL: Final = (
-    "the time runs from the end of the part in front, and what follows comes later: A ; AND(B, NOT C FOR 5 SECONDS) ; D"
-)
 _TIMED: Final = "WITHIN a time, as the FOR is"
 
 
-@dataclass(frozen=True, slots=True)
-class AtBorder:
-    """The predicate of the events that may come at a border for `duration` (ns); None if all may."""
-
-    none: NoneOf | None = None
-    duration: int | None = None
+_Groups = dict[tuple[int | None, str], NoneOf]
+"""The predicates of the events that may come at a border, by a time (ns) and a variable. The time is None for the
+window of the match. The variable takes the event with which the time begins; it is empty for the border itself."""
 
 
 class Borders(Absences):
     """Lowers the NOTs at the borders of a query's formula."""
 
-    def at_the_borders(self, part: Part, ending: ast.Without | None, query: ast.Query) -> Around:
-        """The events that must not come around a match of the whole formula, because of NOTs inside; by marks if
-        alternatives differ. `ending`: the NOT at the end."""
-        if not self.places:
-            return Around()
+    def around(self, part: Part, bordered: Bordered, absent: NoneOf | None, query: ast.Query) -> Around:
+        """The events that must not come around a match of the whole formula. If its alternatives differ, each has marks
+        and silences of its own. `absent`: the predicate of the other events than those of the NOT at the end, None if
+        there is none, or if it asks for conditions alone."""
         found = self.borders(part.pattern)
         before, behind = self.of_the_whole(found.before, "start"), self.of_the_whole(found.behind, "end")
-        marked = [*self.marks_of(found.before, behind=False), *self.marks_of(found.behind, behind=True)]
-        if marked and query.selection.items is not None and query.selection.strategy is ast.Strategy.STRICT:
-            what = "NOT at the border of some alternatives, with SELECT STRICT of some of the events"
-            raise self.unsupported(what, self.places[(before or behind)[0]], "SELECT STRICT * shows all events")
-        both = len(found.behind) == 1 and behind and ending is not None and ending.duration is not None
-        if both and (none := none_of(behind)) is not None:
-            marked.append(Marked(none, True))
-        return Around(
-            None if both or len(found.behind) > 1 else none_of(behind),
-            None,
-            none_of(before) if len(found.before) == 1 else None,
-            None,
-            tuple(marked),
-        )
+        self.refuse_by_events(behind, query)
+        in_front, silences, marked = self.in_front(found.before, bordered, query)
+        none, patience, others = self.at_the_end(found.behind, bordered.behind, absent)
+        if marked or others:
+            self.refuse_hidden((*before, *behind), query)
+        return Around(none, patience, in_front, silences, (*marked, *others))
 
-    def marks_of(self, ways: frozenset[Border], *, behind: bool) -> Iterator[Marked]:
-        """The borders of alternatives, if they differ."""
-        some = sorted((way for way in ways if way), key=lambda way: [self.places[a].start for a in self.in_order(way)])
+    def in_front(
+        self, ways: frozenset[Border], bordered: Bordered, query: ast.Query
+    ) -> tuple[NoneOf | None, tuple[Silent, ...], list[Marked]]:
+        """The events that must not come before a match: inside its window, for times, and before some alternatives."""
+        groups = self.absent_at_the_start(bordered, query)
         if len(ways) == 1:
-            return
+            groups = _union([groups, *map(self.groups_of, ways)])
+        before = groups.pop((None, ""), None)
+        silences = [Silent(Quiet(none, Window("span", time))) for (time, _), none in groups.items() if time is not None]
+        if before is not None and query.within is None and _chooses(query):
+            # Without a window, what came once stays in front of all later matches: silence without end. The lazy
+            # evaluators know no silence, and a choice among matches asks for it.
+            silences, before = [*silences, Silent(Quiet(before, Window("none")))], None
+        marked = []
+        for way, name in self.names_of(ways, "before") if len(ways) > 1 else ():
+            for (time, _), none in self.groups_of(way).items():
+                if time is None:
+                    marked.append(Marked(none, False, way, name))
+                else:
+                    silences.append(Silent(Quiet(none, Window("span", time)), way))
+        return before, tuple(silences), marked
+
+    def at_the_end(
+        self, ways: frozenset[Border], ending: ast.Without | None, absent: NoneOf | None
+    ) -> tuple[NoneOf | None, Window | None, list[Marked]]:
+        """The events that must not come behind a match: the predicate, its time, and the others, behind some matches
+        or all. The first two are those of the NOT at the end, or of the only NOTs that there are."""
+        groups = self.groups_of(next(iter(ways))) if len(ways) == 1 else {}
+        time = None if ending is None else ending.duration
+        if ending is None and len(groups) == 1:
+            ((time, since),) = groups
+            if not since:
+                absent = groups.pop((time, since))
+        elif ending is not None:
+            absent = either_of(absent, groups.pop((time, ""), None))
+        marked = [Marked(none, True, frozenset(), "", _span(d), since) for (d, since), none in groups.items()]
+        for way, name in self.names_of(ways, "behind") if len(ways) > 1 else ():
+            some = self.groups_of(way).items()
+            marked += [Marked(none, True, way, name, _span(d), since) for (d, since), none in some]
+        return absent, None if absent is None else _span(time), marked
+
+    def names_of(self, ways: frozenset[Border], where: str) -> Iterator[tuple[Border, str]]:
+        """The borders of alternatives that ask for something, each with a mark."""
+        some = sorted((way for way in ways if way), key=lambda way: [self.places[a].start for a in self.in_order(way)])
         if len(some) > _MARKS:
             span = self.places[self.in_order(some[0])[0]]
             raise self.refused(f"more than {_MARKS} different borders of alternatives", "write several queries", span)
-        for number, way in enumerate(some, 1):
-            none = none_of(way)
-            assert none is not None
-            yield Marked(none, behind, way, f"#{'behind' if behind else 'before'} {number}")
+        return ((way, f"#{where} {number}") for number, way in enumerate(some, 1))
 
-    def times_at_the_borders(self, part: Part, bordered: Bordered, query: ast.Query) -> tuple[AtBorder, AtBorder]:
-        """The absences for a time at the borders of the whole formula, in front and behind, because of NOTs inside.
-        `bordered` has the NOTs in front of the formula and behind it."""
-        found = self.borders(part.pattern)
-        in_front, after = self.times_at(found.before, "start"), self.times_at(found.behind, "end")
-        ending = bordered.behind
-        for node in bordered.before:
-            if in_front.duration is not None and node.duration not in (None, in_front.duration):
-                raise self.unsupported("several NOTs in front, for different times", node.span, "give one the longest")
-        if after.duration is not None:
-            if ending is not None and ending.duration != after.duration:
-                one = ending.duration is None
-                times = "once for a time and once for the window" if one else "for different times"
-                raise self.unsupported(f"NOT at the end, {times}", ending.span)
-            if isinstance(query.within, ast.WithinEvents):
-                span = next(self.places[a] for way in found.behind for a in way)
-                raise self.unsupported("NOT … FOR at the end with WITHIN … EVENTS", span, _TIMED)
-        return in_front, after
+    def groups_of(self, way: Border) -> _Groups:
+        """The groups of one border. The time of a conjunction begins in front of it, or with its first event: it asks
+        for nothing before a match."""
+        found: dict[tuple[int | None, str], list[frozenset[Predicate]]] = {}
+        for absent in self.in_order(way):
+            lasting = absent.lasting
+            if isinstance(absent.pattern, algebra.Atom) and (lasting is None or lasting.closes):
+                key = self.times.get(absent), "" if lasting is None or lasting.opens else lasting.last
+                found.setdefault(key, []).append(absent.pattern.predicates)
+        return {key: NoneOf(frozenset(some)) for key, some in found.items()}
 
-    def times_at(self, ways: frozenset[Border], where: str) -> AtBorder:
-        """The absences for a time at a border of the whole formula, as one. They are the same for all alternatives."""
-        every = self.in_order(frozenset[Absent]().union(*ways))
-        lasting = [absent for absent in every if absent.lasting is not None]
-        if not lasting:
-            return AtBorder()
-        span = self.places[lasting[-1]]
-        if len(ways) > 1:
-            what = f"NOT at the {where} of some alternatives of the whole formula"
-            raise self.refused(what, "write a query for each alternative", span)
-        for absent in lasting:
-            if absent.lasting is not None and not (absent.lasting.opens and absent.lasting.closes):
-                what = f"NOT … FOR in an AND with no part {'in front of' if where == 'start' else 'behind'} it"
-                raise self.unsupported(what, self.places[absent], _ALL)
-        if len({self.times[absent] for absent in lasting}) > 1 or (where == "end" and len(lasting) < len(every)):
-            raise self.unsupported(f"several NOTs at the {where}, for different times", span, "give them one time")
-        return AtBorder(
-            NoneOf(frozenset(a.pattern.predicates for a in lasting if isinstance(a.pattern, algebra.Atom))),
-            self.times[lasting[0]],
-        )
+    def refuse_by_events(self, behind: Iterable[Absent], query: ast.Query) -> None:
+        """Refuse times behind a match in a window that events alone close."""
+        for absent in behind:
+            if absent.lasting is not None and isinstance(query.within, ast.WithinEvents):
+                raise self.unsupported("NOT … FOR at the end with WITHIN … EVENTS", self.places[absent], _TIMED)
 
-    def with_times(self, around: Around, in_front: AtBorder, after: AtBorder, query: ast.Query) -> Around:
-        """`around` with the absences of `times_at_the_borders`."""
-        quiet, patience = around.quiet, around.patience
-        if in_front.duration is not None:
-            window = Window("span", in_front.duration)
-            if quiet is not None and quiet.duration != window:
-                raise self.unsupported("NOT at the start, with and without FOR", query.where.span, "give it FOR alone")
-            none = either_of(in_front.none, None if quiet is None else quiet.none)
-            quiet = None if none is None else Quiet(none, window)
-        if after.duration is not None:
-            patience = Window("span", after.duration)
-        return dataclasses.replace(around, absent=either_of(around.absent, after.none), patience=patience, quiet=quiet)
+    def refuse_hidden(self, borders: tuple[Absent, ...], query: ast.Query) -> None:
+        """Refuse marks of events that are not shown: they would be among those in a row."""
+        if query.selection.items is not None and query.selection.strategy is ast.Strategy.STRICT:
+            what = "NOT at the border of some alternatives, with SELECT STRICT of some of the events"
+            raise self.unsupported(what, self.places[borders[0]], "SELECT STRICT * shows all events")
 
     def absent_at_the_end(self, node: ast.Without, part: Part, query: ast.Query) -> tuple[NoneOf, Pattern | None]:
         """The absence behind a match, for `φ ; NOT ψ` as the whole formula: the predicate of the events of ψ, and a
@@ -134,39 +123,30 @@ class Borders(Absences):
         plain = NoneOf(frozenset(a.predicates for a in alternatives if not a.conditions))
         return plain, self.with_event_behind(part.pattern, related, f"#{number}") if related else None
 
-    def absent_at_the_start(self, bordered: Bordered, query: ast.Query) -> tuple[NoneOf | None, Quiet | None]:
-        """The absence in front of a match, for `NOT ψ ; φ` as the whole formula. If the window decides, the predicate
-        of the other events; if a time does, that of first events."""
-        if not bordered.before:
-            return None, None
-        node = bordered.before[0]
-        alternatives = [a for absent in bordered.before for a in self.alternatives(absent.child, None)[0]]
-        for leaf in (leaf for alternative in alternatives for leaf in alternative.conditions):
-            hint = "PARTITION BY [id] is for the events with the same id"
-            raise self.unsupported("a condition on later events in a NOT at the start", leaf.span, hint)
-        none = NoneOf(frozenset(a.predicates for a in alternatives))
-        within, duration = query.within, node.duration
-        if duration is None and isinstance(within, ast.WithinTime) and takes_one_event(bordered.formula):
-            duration = within.nanoseconds  # the match has one event, with which its window ends
-        if duration is not None:
-            return None, Quiet(none, Window("span", duration))
-        return none, None
-
-    def before_a_match(
-        self, absent: NoneOf | None, quiet: Quiet | None, query: ast.Query
-    ) -> tuple[NoneOf | None, Quiet | None]:
-        """Without a window, what came once stays in front of all later matches. So it is silence without end, if a
-        choice among matches asks for it: the lazy evaluators know no silence."""
-        if query.within is not None or absent is None or quiet is not None or not _chooses(query):
-            return absent, quiet
-        return None, Quiet(absent, Window("none"))
+    def absent_at_the_start(self, bordered: Bordered, query: ast.Query) -> _Groups:
+        """The events that must not come in front of a match, by `NOT ψ ; φ` as the whole formula."""
+        found: dict[tuple[int | None, str], list[frozenset[Predicate]]] = {}
+        for node in bordered.before:
+            alternatives, _ = self.alternatives(node.child, None)
+            for leaf in (leaf for alternative in alternatives for leaf in alternative.conditions):
+                hint = "PARTITION BY [id] is for the events with the same id"
+                raise self.unsupported("a condition on later events in a NOT at the start", leaf.span, hint)
+            within, duration = query.within, node.duration
+            if duration is None and isinstance(within, ast.WithinTime) and takes_one_event(bordered.formula):
+                duration = within.nanoseconds  # the match has one event, with which its window ends
+            found.setdefault((duration, ""), []).extend(a.predicates for a in alternatives)
+        return {key: NoneOf(frozenset(some)) for key, some in found.items()}
 
     def refuse_lasting(self, bordered: Bordered, query: ast.Query) -> None:
         """Refuse the times of NOTs that this version does not run."""
         beside = {id(no) for node in walk(bordered.formula) for no in absences(node)}
+        sides = {id(side) for node in walk(bordered.formula) if isinstance(node, ast.Either) for side in children(node)}
         for node in walk(bordered.formula):
             if not isinstance(node, ast.Without) or node.duration is None:
                 continue
+            if id(node) in sides:
+                hint = "A ; (B OR NOT C FOR 5 SECONDS): the OR is beside ; or ->, without AS, FILTER or a repetition"
+                raise self.refused("NOT … FOR, a silence as a side of OR, with no part beside the OR", hint, node.span)
             if id(node) not in beside:
                 hint = "the event that it begins with: beat ; NOT beat FOR 10 SECONDS"
                 raise self.refused("NOT … FOR with no part in front of it or behind it", hint, node.span)
@@ -174,9 +154,6 @@ class Borders(Absences):
                 raise self.unsupported("NOT … FOR in a window over an attribute", node.span, "its time is not known")
         around = [*bordered.before, *([] if bordered.behind is None else [bordered.behind])]
         lasting = [node for node in around if node.duration is not None]
-        for node in bordered.before[1:]:
-            if node.duration != bordered.before[0].duration:
-                raise self.unsupported("several NOTs in front, for different times", node.span, "give one the longest")
         for node in lasting:
             if isinstance(query.within, ast.WithinAttribute):
                 raise self.unsupported("NOT … FOR in a window over an attribute", node.span, "its time is not known")
@@ -213,6 +190,19 @@ class Borders(Absences):
                 leaf.span,
                 "SELECT * shows all of them, as does a SELECT that names each",
             )
+
+
+def _union(several: Iterable[_Groups]) -> _Groups:
+    """All that several borders ask for."""
+    found: _Groups = {}
+    for groups in several:
+        for key, none in groups.items():
+            found[key] = NoneOf(found[key].alternatives | none.alternatives) if key in found else none
+    return found
+
+
+def _span(time: int | None) -> Window | None:
+    return None if time is None else Window("span", time)
 
 
 def _chooses(query: ast.Query) -> bool:

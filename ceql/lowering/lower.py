@@ -25,7 +25,7 @@ from typing import Final
 from ceql.expressions.predicates import Satisfies
 from ceql.guards.guard import Guard
 from ceql.guards.registers import GuardRegisters
-from ceql.lowering.absences import either_of, since
+from ceql.lowering.absences import since
 from ceql.lowering.borders import Borders
 from ceql.lowering.disjunctions import Scope, as_conditions, as_single_events, count
 from ceql.lowering.partition_keys import infer_keys
@@ -95,19 +95,9 @@ def lower(query: ast.Query, text: str = "", source: str = "<query>", settings: S
     lowering.refuse_lasting(bordered, query)
     lowering.takers = takers(bordered.formula)
     part = lowering.with_rounds(lowering.formula(bordered.formula))
-    before, quiet = lowering.absent_at_the_start(bordered, query)
     ending = bordered.behind
     absent, against = (None, None) if ending is None else lowering.absent_at_the_end(ending, part, query)
-    times = lowering.times_at_the_borders(part, bordered, query)
-    inside = lowering.at_the_borders(part, ending, query)
-    patience = None if ending is None or ending.duration is None else Window("span", ending.duration)
-    around = Around(
-        either_of(absent, inside.absent),
-        patience,
-        *lowering.before_a_match(either_of(before, inside.before), quiet, query),
-        inside.marked,
-    )
-    around = lowering.with_times(around, *times, query)
+    around = lowering.around(part, bordered, absent, query)
     if part.pending:
         raise InternalError("a condition found no scope")
     pattern = part.pattern
@@ -270,7 +260,8 @@ class _Lowering(Borders):
     def conjunction(self, node: ast.Conjunction) -> Part:
         children = [child for child in node.parts if not isinstance(child, ast.Without)]
         if not children:
-            raise self.refused("AND of NOTs alone", "a conjunction takes an event: AND(A, NOT B)", node.span)
+            hint = "AND takes an event: AND(A, NOT B); NOTs alone are A ; NOT B FOR 5 SECONDS ; NOT C FOR 9 SECONDS"
+            raise self.refused("AND of NOTs alone", hint, node.span)
         first, *rest = children
         part = self.one_of_several(first)
         for child in rest:

@@ -118,7 +118,7 @@ class CompiledQuery(compiled.CompiledQuery):
             return None
         # The automaton finds them, whatever evaluator the query has: the lazy ones do not take skip-till-next.
         settings = replace(self.settings, evaluator="compact")
-        window = replace(lowered.around, quiet=None).reach(lowered.window)
+        window = replace(lowered.around, silences=()).reach(lowered.window)
         return compile_program(lowered.against, window, registers=lowered.against_registers, settings=settings)
 
     def bindings(self, valuations: bool, schema: Schema | None = None) -> Bindings | None:
@@ -358,11 +358,13 @@ def _explain_around(lowered: Lowered) -> Iterator[str]:
         yield f"at the start: {around.before}, from the first event of the window that a match ends on"
     for one in around.marked:
         where = "at the end" if one.behind else "at the start"
-        yield f"{where}{' of some alternatives' if one.mark else ''}: {one.none}, in the window of the match"
-    if around.quiet is not None:
-        duration = around.quiet.duration
+        when = "in the window of the match" if one.duration is None else f"for {_time(one.duration)}"
+        when += ", from the part in front of its AND on, or its first event" if one.since else ""
+        yield f"{where}{' of some alternatives' if one.mark else ''}: {one.none}, {when}"
+    for silent in around.silences:
+        duration, some = silent.quiet.duration, " of some alternatives" if silent.border is not None else ""
         since = f"for {_time(duration)}" if duration.is_bounded else "since the stream began"
-        yield f"at the start: {around.quiet.none}, {since}"
+        yield f"at the start{some}: {silent.quiet.none}, {since}"
 
 
 def _time(window: Window) -> str:

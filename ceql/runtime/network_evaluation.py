@@ -212,7 +212,7 @@ class NetworkEvaluation:
         if not lowered.around.waits:
             if merged is not None and len(ends) and int(ends.min()) >= first:
                 return merged.behind[ends - first], times
-        elif lowered.around.patience is not None:
+        elif lowered.around.patience is not None and not lowered.around.marked:
             times = times + int(lowered.around.patience.size)
         elif lowered.choice != Choice() or lowered.around.marked:  # they wait for others, or not at all
             times = np.maximum(times, self.last)

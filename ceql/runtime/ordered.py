@@ -72,12 +72,11 @@ class OrderedMatches:
         """The time (ns) behind the last event within which time alone may complete a match: that of an absence at the
         end of the query. None if it completes none."""
         lowered, around = self._run.lowered, self._run.lowered.around
-        if around.absent is None or lowered.window_attribute is not None:
+        if not around.waits or lowered.window_attribute is not None:
             return None
-        lengths = [
-            w.size for w in (lowered.window, around.patience) if w is not None and w.is_bounded and not w.by_position
-        ]
-        return sum(map(int, lengths)) if lengths else None
+        window = int(lowered.window.size) if lowered.window.is_bounded and not lowered.window.by_position else 0
+        longest = max((int(time.size) for time in around.patiences), default=0)
+        return window + longest or None
 
     def push(self, chunk: Sequence[Part]) -> Iterator[MatchTable]:
         """The matches that the next events of each stream complete. None of them is before an event of an earlier call.

@@ -129,8 +129,8 @@ _SLIPS: Final = tuple(
             "FROM names streams, and --stream NAME=FILE gives one its file; without FROM the events need no name",
         ),
         (r"FROM\s+\w+", r"[.#]", "windows stand at the end: WITHIN 30 SECONDS"),
-        (r"\bFOR", r"EVERY\b", _TICKS),
-        (r"\bEVERY", r"(?:\d|NOT\b)", _TICKS),
+        (r"\bFOR(?:\s+[\d.]+\s+\w+)?", r"EVERY\b", _TICKS),
+        (r"\bEVERY", r"(?:\d|NOT\b|\(\s*(?:NOT\b|timer:interval))", _TICKS),
         (r"\bEVERY", r"[\w(*]", _EVERY),
         (
             r"",

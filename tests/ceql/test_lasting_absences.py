@@ -93,9 +93,8 @@ def test_explain_says_for_how_long(formula: str, line: str) -> None:
     ("formula", "problem"),
     [
         ("A : NOT B FOR 1 SECOND", "NOT … FOR with no part in front of it or behind it"),
-        ("X ; (NOT B FOR 1 SECOND OR C) AS n ; D", "NOT … FOR with no part in front of it or behind it"),
-        ("X ; (NOT B FOR 1 SECOND OR C)", "NOT at the end of some alternatives of the whole formula"),
-        ("(NOT B FOR 1 SECOND OR C) ; D", "NOT at the start of some alternatives of the whole formula"),
+        ("X ; (NOT B FOR 1 SECOND OR C) AS n ; D", "a silence as a side of OR"),
+        ("X ; (NOT B FOR 1 SECOND OR C)+", "a silence as a side of OR"),
         ("X -> (A -> NOT B FOR 1 SECOND)->+ -> D", "behind an optional part or a loop with ->"),
         ("(NOT A ; NOT B)+ AS x FILTER COUNT(x) > 2", "a sequence of NOTs alone"),
     ],
@@ -118,4 +117,27 @@ def test_the_last_round_is_told_when_its_time_is_over() -> None:
         assert not [match for event in pushed for match in session.push(event)]
         assert [tuple(m.positions) for m in session.advance(11_000_000_001)] == [(0, 2)]
         assert not list(session.push({"type": "B", "time": 12, "k": 2}))
+        assert not list(session.advance(60 * 10**9))
+
+
+@pytest.mark.parametrize(
+    ("formula", "word", "at_once", "later"),
+    [
+        ("A ; (B OR NOT C FOR 10 SECONDS)", [("A", 0), ("B", 2)], [(0, 1)], {10: [(0,)]}),
+        ("(A ; NOT C FOR 5 SECONDS) OR (B ; NOT C FOR 8 SECONDS)", [("A", 0), ("B", 1)], [], {5: [(0,)], 9: [(1,)]}),
+        ("A ; NOT B FOR 5 SECONDS ; NOT C FOR 8 SECONDS", [("A", 0)], [], {8: [(0,)]}),
+        ("AND(A, B, NOT C FOR 10 SECONDS)", [("A", 0), ("B", 4)], [], {10: [(0, 1)]}),
+        ("X ; AND(A, NOT C FOR 10 SECONDS)", [("X", 0), ("A", 4), ("A", 12)], [(0, 1), (0, 2)], {}),
+    ],
+)
+def test_a_match_is_told_as_the_last_time_of_its_alternative_is_over(
+    formula: str, word: list[tuple[str, int]], at_once: list[tuple[int, ...]], later: dict[int, list[tuple[int, ...]]]
+) -> None:
+    with ceql.compile(f"SELECT * WHERE {formula}").open() as session:
+        events = [{"type": name, "time": time} for name, time in word]
+        found = [tuple(match.positions) for event in events for match in session.push(event)]
+        assert sorted(found) == at_once
+        for time, expected in later.items():
+            assert not list(session.advance(time * 10**9))
+            assert [tuple(match.positions) for match in session.advance(time * 10**9 + 1)] == expected
         assert not list(session.advance(60 * 10**9))

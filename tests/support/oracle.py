@@ -940,6 +940,7 @@ def _evaluate(query: Query, stream: Sequence[Event], find: Callable[..., Iterato
         matched = [v for v in find(query, positions, stream) if not v.owed]
         matched = _not_followed(query, matched, positions, stream)
         matched = _not_preceded(query, matched, positions, stream)
+        matched = _not_since(matched, positions, stream)
         found = {(v.start, v.end, _data(v, query.select)) for v in matched}
         for c in found:
             by_end.setdefault(positions[c[1]], (number, positions, set()))[2].add(c)
@@ -999,6 +1000,27 @@ def _not_preceded(
         return False
 
     return [v for v in found if not is_preceded(v)]
+
+
+def _not_since(found: list[Valuation], positions: Sequence[int], stream: Sequence[Event]) -> list[Valuation]:
+    """AND(…, NOT ψ FOR d) with nothing in front of it or behind it: the valuations in whose time no such ψ comes. With
+    nothing in front, the time begins with the first event. With nothing behind, it is for what comes later, too."""
+    events = [stream[p] for p in positions]
+
+    def is_broken(v: Valuation) -> bool:
+        for absent, span, taken, before, behind in v.since:
+            before = v.start if before < 0 else before
+            if behind >= 0:
+                if _is_broken(absent, span, taken, before, behind, events):
+                    return True
+            elif any(
+                w.start > before and w.start not in taken and is_near(before, w.start, span, events)
+                for w in valuations(absent, events)
+            ):
+                return True
+        return False
+
+    return [v for v in found if not is_broken(v)]
 
 
 def _report(query: Query, by_end: dict[int, tuple[int, Sequence[int], Found]]) -> Iterator[Match]:

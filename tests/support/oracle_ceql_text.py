@@ -249,25 +249,24 @@ class _Reader(Tokens):
         return functools.reduce(Or, [self.sequence_of(list(way), list(signs)) for way in every])
 
     def sequence_of(self, parts: list[Element], signs: list[str]) -> Formula:
-        absent, first = None, 0
-        spans = [part[2] for part in parts]
+        first = 0
         while first < len(signs) and parts[first][0] and signs[first] == signs[0] != ":":
-            absent = parts[first][1] if absent is None else Or(absent, parts[first][1])
             first += 1
-            if first > 1 and any(spans[:first]):
-                raise ValueError("several NOTs, one of them with FOR")
-        left, at = _single(*parts[first][:2]), first + 1
-        begun = None if absent is None else (absent, signs[0], spans[0])
-        if begun is not None and spans[0] is None:
-            left, begun = _with_beginning(left, begun), None
+        begun, plain = [(part, signs[0], span) for _, part, span in parts[:first]], None
+        if begun and not any(span is not None for *_, span in begun):
+            plain, begun = (functools.reduce(Or, [part for part, *_ in begun]), signs[0], None), []
+        left, at = _with_beginning(_single(*parts[first][:2]), plain), first + 1
         while at < len(parts):
             negated, part, span = parts[at]
             while negated and at + 1 < len(parts) and parts[at + 1][0] and signs[at - 1] == signs[at] != ":":
-                part, _, other = Or(part, parts[at + 1][1]), signs.pop(at), parts.pop(at + 1)[2]
-                if span or other:
-                    raise ValueError("several NOTs, one of them with FOR")
+                _, other, later = parts.pop(at + 1)
+                signs.pop(at)
+                if span is not None or later is not None:
+                    left, part, span = Behind(left, part, signs[at - 1], span), other, later
+                else:
+                    part = Or(part, other)
             if negated and signs[at - 1] != ":" and at + 1 == len(parts):
-                return Behind(_with_beginning(left, begun), part, signs[at - 1], span)
+                return Behind(functools.reduce(_with_beginning, begun, left), part, signs[at - 1], span)
             if negated and signs[at - 1 : at + 1] in ([";", ";"], ["->", "->"]):
                 left = Without(left, part, _single(*parts[at + 1][:2]), signs[at], span)
                 at += 2
@@ -277,7 +276,7 @@ class _Reader(Tokens):
             else:
                 left = Then(left, _single(negated, part), signs[at - 1] == ":")
                 at += 1
-        return _with_beginning(left, begun)
+        return functools.reduce(_with_beginning, begun, left)
 
     def element(self) -> Element:
         """(True for a NOT, the formula in it, its time)."""

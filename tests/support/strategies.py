@@ -157,9 +157,13 @@ def draw_bordered(rng: random.Random, depth: int) -> Formula:
 
 
 def lasting_case(rng: random.Random) -> CeqlCase:
-    """A query with NOTs at borders of parts or between two, most of them for a time of their own."""
-    if rng.random() < 0.6:
+    """A query with NOTs at borders of parts, at those of alternatives of the whole, or between two parts, most of them
+    for a time of their own."""
+    kind = rng.random()
+    if kind < 0.5:
         formula = draw_between_parts(rng)
+    elif kind < 0.7:
+        formula = draw_alternatives(rng)
     else:
         formula = draw_bordered(rng, rng.choice((1, 2, 2)))
         formula = formula if rng.random() < 0.4 else Then(formula, draw_formula(rng, 0))

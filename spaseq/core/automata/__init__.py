@@ -24,7 +24,8 @@ Modules:
 from __future__ import annotations
 
 from spaseq.core.automata.cea import ACCEPT, CEA, INITIAL, Action, Again, Avoid, Leave, Take, Transition, say_action
-from spaseq.core.automata.compile import UNSEEN, compile_pattern
+from spaseq.core.automata.compile import compile_pattern
+from spaseq.core.automata.edges import UNSEEN
 from spaseq.core.lazy_names import loader
 
 __all__ = [

@@ -18,17 +18,19 @@ from dataclasses import replace
 from functools import cache
 from itertools import product
 from types import MappingProxyType
-from typing import Final, assert_never
+from typing import assert_never
 
 from spaseq.core.automata.cea import ACCEPT, CEA, INITIAL, Action, Again, Take, Transition
 from spaseq.core.automata.edges import (
     AFTER,
     BEFORE,
     PASSES,
+    UNSEEN,
     Edge,
     Part,
     Waits,
     Way,
+    add_marks,
     choose,
     correlate,
     in_order,
@@ -40,7 +42,7 @@ from spaseq.core.automata.edges import (
     with_numbered_ranks,
     without_ranks,
 )
-from spaseq.core.automata.gaps import begin_in_time, keep_times, pass_in_time
+from spaseq.core.automata.gaps import begin_in_time, close_times, keep_times, open_times, opened_by, pass_in_time
 from spaseq.core.automata.tidy import in_order_of_reach, merge_alike, strict_phases, trim
 from spaseq.core.errors import BudgetExceeded, InternalError, UnsupportedFeature
 from spaseq.core.pattern import (
@@ -72,10 +74,10 @@ _CHOSEN = "a NOT with a condition on other events behind an optional part or a l
 _INSTEAD = "write the part or loop with ALL, or join it by ;"
 
 
+Firsts = Iterable[tuple[Border | None, Predicate]]
+"""Predicates of the first event of matches with a border before them; of all matches if that is None."""
 Marks = Mapping[tuple[bool, Border], str]
 """Variables for what must not come: True and what must not come behind a match, False and what not before it."""
-UNSEEN: Final = "#unseen"
-"""The variable of an event that a mark takes, and no variable of the pattern."""
 
 
 def compile_pattern(
@@ -85,30 +87,30 @@ def compile_pattern(
     valuations: bool = False,
     negated: int = 8,
     shown: frozenset[str] | None = None,
-    first: Predicate | None = None,
+    first: Firsts = (),
     products: int = 30_000,
     marks: Marks = MappingProxyType({}),
+    kept: tuple[str, ...] = (),
 ) -> CEA:
     """The automaton whose accepting runs are the complex events of `pattern`.
 
     With `strict`, only those whose marked positions are an interval of the (partition's) stream: selection STRICT
     ([CEL] §4). With `valuations`, the label of a transition stands for the variables that take its event; if `shown` is
     given, only for those of them. Valuations that differ in other variables alone are then one. `first` holds of the
-    events that a match may begin with. `marks`, with valuations: variables that take the first event, or the last, of
-    matches with such a border; if nothing else takes it, `UNSEEN` does, too. The size is linear in the pattern, with
-    `strict` three times as large, but for conjunctions: their automata are products.
+    events that matches may begin with. `marks`, with valuations: variables that take the first event, or the last, of
+    matches with such a border; if nothing else takes it, `UNSEEN` does, too. So do those of `kept` with the event with
+    which their time begins (`Lasting.last`). The size is linear in the pattern, with `strict` three times as large,
+    but for conjunctions: their automata are products.
 
     Raises `BudgetExceeded` of `negated_conditions` if more than `negated` alternatives under one negation have guards,
     and of `conjunction_transitions` if conjunctions have more than `products` transitions together.
     """
-    builder = _Builder(negated, products)
+    builder = _Builder(negated, products, frozenset(kept))
     part = builder.settle(builder.build(push_filters(pattern)))
-    starts = without_ranks(part.starts)
-    if first is not None:
-        starts = tuple(replace(e, predicates=e.predicates | {first}) for e in starts)
-    edges = with_numbered_ranks((*starts, *part.edges))
+    starts = tuple(open_times(_restrict_first(e, first), frozenset(kept)) for e in without_ranks(part.starts))
+    edges = with_numbered_ranks(tuple(map(close_times, (*starts, *part.edges))))
     edges = tuple(_with_marks(e, marks) for e in edges) if marks else edges
-    shown = None if shown is None else shown.union((UNSEEN,), marks.values())
+    shown = None if shown is None else shown.union((UNSEEN,), marks.values(), kept)
     predicates = tuple(dict.fromkeys(p for e in edges for p in in_order(e.predicates)))
     index = {p: i for i, p in enumerate(predicates)}
     of_edge = [e.variables if shown is None else e.variables & shown for e in edges]
@@ -132,12 +134,15 @@ def compile_pattern(
     return CEA(states, tuple(map(tuple, out)), tuple(predicates[p] for p in used), said)
 
 
+def _restrict_first(e: Edge, first: Firsts) -> Edge:
+    """The edge of a first event, for events that `first` holds of."""
+    return replace(e, predicates=e.predicates.union(p for border, p in first if border in (None, e.head)))
+
+
 def _with_marks(e: Edge, marks: Marks) -> Edge:
     """The edge with the marks of the border before it, if it begins a match, and behind it, if it ends one."""
     borders = [(False, e.head)] * (e.source == INITIAL) + [(True, e.tail)] * (e.target == ACCEPT)
-    names = frozenset(marks[border] for border in borders if border in marks)
-    unseen = frozenset((UNSEEN,)) if names and not e.variables else frozenset[str]()
-    return replace(e, variables=e.variables | names | unseen)
+    return add_marks(e, frozenset(marks[border] for border in borders if border in marks))
 
 
 def _in_one_order(ends: frozenset[frozenset[Predicate]]) -> list[frozenset[Predicate]]:
@@ -152,12 +157,15 @@ class _Builder:
     predicates; None if conditions on a run's registers decide that.
     """
 
-    def __init__(self, negated: int, products: int) -> None:
+    def __init__(self, negated: int, products: int, kept: frozenset[str]) -> None:
         self._states = INITIAL
+        self._kept = kept
         self._negated = negated
         self._products, self._made = products, 0
         self._ends: dict[int, frozenset[frozenset[Predicate]] | None] = {}
-        self._entering: dict[int, tuple[Action, ...]] = {}  # the actions of an edge that leads to a waiting state
+        # Of an edge that leads to a waiting state: its actions, and the variables that keep its event.
+        self._entering: dict[int, tuple[Action, ...]] = {}
+        self._last: dict[int, frozenset[str]] = {}
 
     def _state(self) -> int:
         self._states += 1
@@ -179,7 +187,9 @@ class _Builder:
             case Correlate(child, over, guard):
                 return self.build(child).map(lambda e: correlate(e, over, guard))
             case Project(child, kept):
-                return self.build(child).map(lambda e: replace(e, variables=e.variables & kept))
+                return self.build(child).map(
+                    lambda e: add_marks(replace(e, variables=e.variables & kept), e.variables & self._kept)
+                )
             case Or(left, right):
                 a, b = self.build(left), self.build(right)
                 return Part(without_ranks(a.starts + b.starts), a.edges + b.edges, a.empty or b.empty)
@@ -298,12 +308,16 @@ class _Builder:
         begin = begin_in_time(begin, border)
         if node.never is None and not never:
             wait, leaving = self._wait(begin, node.skip, (*node.absent, *absent), node.watched)
-            self._entering[wait] = keep_times(border)
+            self._keep(wait, border)
             return wait, leaving
         if node.watched or any(atom.guard is not None for atom in (*node.absent, *absent)):
             raise UnsupportedFeature(_BESIDE, hint="keep one of the two")
         parts = [*([] if node.never is None else [node.never]), *never, *node.absent, *absent]
         return self._wait_without(begin, self.build(balance(Or, parts)))
+
+    def _keep(self, wait: int, border: Border) -> None:
+        """Note what an edge into the waiting state of a gap with this border keeps."""
+        self._entering[wait], self._last[wait] = keep_times(border), opened_by(border)
 
     def _expect_no_times(self, waits: Waits) -> None:
         """Raises `UnsupportedFeature` if a run keeps a time in one of these states, in which it chooses."""
@@ -346,7 +360,8 @@ class _Builder:
                     ways = (*e.before, (wait, e.exits + actions), *e.after)
                     yield replace(e, target=self._choice(ways, states), before=(), after=(), exits=())
                 else:
-                    yield replace(e, target=wait, actions=e.actions + entering + actions)
+                    led = replace(e, target=wait, actions=e.actions + entering + actions)
+                    yield add_marks(led, self._kept & self._last.get(wait, frozenset())) if self._kept else led
 
         def lead(some: tuple[Edge, ...], unsettled: tuple[Edge, ...]) -> tuple[Edge, ...]:
             rest = (e for e in some if e.target != ACCEPT)
@@ -442,7 +457,7 @@ class _Builder:
             atoms, never = _split(tail | head)
             if not never:
                 wait, leaving = self._wait(begin_in_time(begin, tail | head), node.skip, (*absent, *atoms))
-                self._entering[wait] = keep_times(tail | head)
+                self._keep(wait, tail | head)
             elif any(atom.guard is not None for atom in atoms):
                 raise UnsupportedFeature(_BESIDE, hint="keep one of the two")
             else:

@@ -7,11 +7,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from typing import Final
 
 from spaseq.core.automata.cea import ACCEPT, INITIAL, Action, Avoid, Leave, Take
 from spaseq.core.errors import BudgetExceeded
 from spaseq.core.pattern import Atom, Border, NoneOf, Predicate, Preference, Skip
 
+UNSEEN: Final = "#unseen"
+"""The variable of an event that a mark takes, and no variable of the pattern."""
 PASSES = 1 << 30
 """The rank of the loop that passes over an event which nothing else takes, before ranks are numbered."""
 
@@ -64,6 +67,12 @@ class Part:
     def map(self, change: Callable[[Edge], Edge]) -> Part:
         """The part with all edges changed."""
         return replace(self, starts=tuple(map(change, self.starts)), edges=tuple(map(change, self.edges)))
+
+
+def add_marks(edge: Edge, names: frozenset[str]) -> Edge:
+    """The edge with marks that take its event; if nothing else does, `UNSEEN` does, too."""
+    unseen = frozenset((UNSEEN,)) if names and not edge.variables else frozenset[str]()
+    return replace(edge, variables=edge.variables | names | unseen)
 
 
 def in_order(predicates: frozenset[Predicate]) -> list[Predicate]:

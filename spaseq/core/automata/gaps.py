@@ -9,13 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Iterator
 from dataclasses import replace
-from typing import Any, TypeVar
 
-from spaseq.core.automata.cea import Action, Avoid, Leave, Take
+from spaseq.core.automata.cea import ACCEPT, Action, Avoid, Leave, Take
+from spaseq.core.automata.edges import Edge, add_marks
 from spaseq.core.pattern import Atom, Border, NoneOf
-
-_E = TypeVar("_E", bound=Any)
-"""An edge: a dataclass with `actions`."""
 
 
 def keep_times(border: Border) -> tuple[Action, ...]:
@@ -33,7 +30,28 @@ def keep_times(border: Border) -> tuple[Action, ...]:
     return tuple(action for actions in kept for action in actions)
 
 
-def begin_in_time(begin: tuple[_E, ...], border: Border) -> tuple[_E, ...]:
+def opened_by(border: Border) -> frozenset[str]:
+    """The variables that keep the last event before a gap with this border."""
+    return frozenset(a.lasting.last for a in border if a.lasting is not None and a.lasting.opens)
+
+
+def open_times(edge: Edge, kept: frozenset[str]) -> Edge:
+    """The edge of a match's first event. With it begins the time of a conjunction that nothing is in front of."""
+    border = frozenset(a for a in edge.head if a.lasting is not None and a.lasting.opens and not a.lasting.closes)
+    if not border:
+        return edge
+    return add_marks(replace(edge, actions=(*keep_times(border), *edge.actions)), opened_by(border) & kept)
+
+
+def close_times(edge: Edge) -> Edge:
+    """The edge, which forgets the time of a conjunction if it ends a match: nothing follows in the pattern."""
+    border = frozenset(a for a in edge.tail if a.lasting is not None and a.lasting.closes and not a.lasting.opens)
+    if not border or edge.target != ACCEPT:
+        return edge
+    return replace(edge, actions=(*edge.actions, *(Leave(guard) for guard, _ in _guards_of(border))))
+
+
+def begin_in_time(begin: tuple[Edge, ...], border: Border) -> tuple[Edge, ...]:
     """The edges `begin`, which end a gap with this border, for events behind its times alone."""
     closed = frozenset(a for a in border if a.lasting is not None and a.lasting.closes)
     if not closed:
@@ -44,7 +62,7 @@ def begin_in_time(begin: tuple[_E, ...], border: Border) -> tuple[_E, ...]:
     return tuple(replace(e, actions=(*late, *left, *e.actions)) for e in begin)
 
 
-def pass_in_time(edge: _E, atoms: Iterable[Atom]) -> list[_E]:
+def pass_in_time(edge: Edge, atoms: Iterable[Atom]) -> list[Edge]:
     """The edges in place of one that passes over events, for those that satisfy none of `atoms`, or come too late for
     the guard of the one that they satisfy."""
     edges = [edge]

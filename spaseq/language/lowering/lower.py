@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from spaseq.core.engine import Around, Quiet, Window
+from spaseq.core.engine import Around, Quiet, Silent, Window
 from spaseq.core.errors import InternalError
 from spaseq.core.pattern import (
     Absent,
@@ -123,7 +123,7 @@ def lower_silence(query: CheckedQuery) -> Around:
         return Around()
     conjunctions = {conjunction for variant in query.variants for conjunction in variant.before}
     none = NoneOf(frozenset(frozenset({Holds(conjunction)}) for conjunction in conjunctions))
-    return Around(quiet=Quiet(none, Window("span", query.lasting.silence)))
+    return Around(silences=(Silent(Quiet(none, Window("span", query.lasting.silence))),))
 
 
 class _Lowering:

@@ -3,8 +3,9 @@
 Of these, silence in front is decided first: `NOT ψ FOR d ; φ` holds for a match of φ if no ψ came within d before its
 first event. Whether a match may begin with an event is known when the event comes. So silence is one more predicate,
 `Quiet`, of the first events of the automaton, and everything behind it stays as it is: selection, consumption,
-registers. Unlike other predicates it depends on the events before; `Silence` keeps what it needs, the place of the last
-ψ of each partition. The rest is decided when a match ends, or later (`spaseq.core.engine.runs.ending`).
+registers. If alternatives differ in their silence, each has the predicates of its own border (`Silent`). Unlike other
+predicates a `Quiet` depends on the events before; `Silence` keeps what it needs, the place of the last ψ of each
+partition. The rest is decided when a match ends, or later (`spaseq.core.engine.runs.ending`).
 """
 
 from __future__ import annotations
@@ -42,15 +43,28 @@ class Quiet:
 
 
 @dataclass(frozen=True, slots=True)
+class Silent:
+    """The silence in front of the matches with `border` before them; None: of all matches."""
+
+    quiet: Quiet
+    border: Border | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Marked:
-    """The border of the matches of some alternatives: `none` holds of the events that may come there, inside the
-    window. It is `behind` them, or before them, and `mark` takes their last event, or first. An empty mark: all
-    matches."""
+    """The border of the matches of some alternatives: `none` holds of the events that may come there. It is `behind`
+    them, or before them, and `mark` takes their last event, or first. An empty mark: all matches.
+
+    Without `duration` it is about the window of the match. Else it is behind, for that time, which begins with the end
+    of the match. If `since` is not empty, the time begins with the last event that this variable takes.
+    """
 
     none: NoneOf
     behind: bool
     border: Border = frozenset()
     mark: str = ""
+    duration: Window | None = None
+    since: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,20 +74,36 @@ class Around:
     * `absent` holds of the events that may come behind a match before it is reported; None if it need not wait.
     * `patience`: how long behind its end a match waits; None for its own window.
     * `before` holds of the events that may lie in front of a match and inside its window.
-    * `quiet` holds of the events that a match may begin with; it is one of the automaton's predicates.
+    * `silences` hold of the events that matches may begin with; they are predicates of the automaton.
     * `marked`: what some matches must not have around them, or besides `absent`, which has a time of its own.
     """
 
     absent: NoneOf | None = None
     patience: Window | None = None
     before: NoneOf | None = None
-    quiet: Quiet | None = None
+    silences: tuple[Silent, ...] = ()
     marked: tuple[Marked, ...] = ()
+
+    @property
+    def quiets(self) -> tuple[Quiet, ...]:
+        """The predicates of `silences`, each once."""
+        return tuple(dict.fromkeys(silent.quiet for silent in self.silences))
+
+    @property
+    def patiences(self) -> tuple[Window, ...]:
+        """The times for which matches wait, each once."""
+        found = (self.patience, *(one.duration for one in self.marked))
+        return tuple(dict.fromkeys(window for window in found if window is not None))
+
+    @property
+    def time_variables(self) -> tuple[str, ...]:
+        """The variables that take the events with which times begin, each once."""
+        return tuple(dict.fromkeys(one.since for one in self.marked if one.since))
 
     @property
     def is_empty(self) -> bool:
         """True if every event may come around a match."""
-        return not self.decides and self.quiet is None
+        return not self.decides and not self.silences
 
     @property
     def waits(self) -> bool:
@@ -86,6 +116,11 @@ class Around:
         return tuple(dict.fromkeys(one.mark for one in self.marked if one.mark))
 
     @property
+    def hidden(self) -> tuple[str, ...]:
+        """The variables of `marks` and `time_variables`, which are no part of a match."""
+        return (*self.marks, *self.time_variables)
+
+    @property
     def decides(self) -> bool:
         """True if events in front of a match or behind it decide about it, other than by the automaton."""
         return self.absent is not None or self.before is not None or bool(self.marked)
@@ -93,13 +128,13 @@ class Around:
     @property
     def is_timed(self) -> bool:
         """True if something must not come for a time of its own, or since the stream began."""
-        return self.patience is not None or self.quiet is not None
+        return bool(self.patiences or self.silences)
 
     def reach(self, window: Window) -> Window:
         """The window that holds all events that decide about a match of `window`, when it is reported: those in front
         of it, its own, and those behind it."""
-        times = [] if self.patience is None else [self.patience.size]
-        times += [] if self.quiet is None else [self.quiet.duration.size]
+        times = [max(w.size for w in self.patiences)] if self.patiences else []
+        times += [max(quiet.duration.size for quiet in self.quiets)] if self.silences else []
         if not times or not window.is_bounded or window.by_position:
             return window
         return replace(window, size=window.size + sum(times))

@@ -107,7 +107,7 @@ class Program:
     def labels(self) -> tuple[frozenset[str], ...] | None:
         """The sets of variables that `MatchBatch.labels` number; None if matches are not valuations."""
         labels = None if self.hides_labels else self.labels_written
-        return labels if labels is None or not self.around.marks else without_marks(labels, self.around.marks)
+        return labels if labels is None or not self.around.hidden else without_marks(labels, self.around.hidden)
 
     @property
     def labels_written(self) -> tuple[frozenset[str], ...] | None:
@@ -255,19 +255,20 @@ def compile_program(
     positions as ever, so valuations of one complex event are reported together or not at all; ANY and LIMIT count
     valuations.
     """
-    if around.patience is not None and (around.absent is None or window.by_position):
+    if around.patiences and (not around.waits or window.by_position):
         raise InternalError("only an absence behind a match has a time of its own, in windows of time")
     if choice.after is not None and choice != Choice(after=choice.after):
         raise InternalError("a rule for what a match discards goes with selection ALL, without consumption or limit")
     of_variable = choice.after is not None and choice.after.on_variable
-    hides_labels = (of_variable or bool(around.marks)) and not valuations
+    hides_labels = (of_variable or bool(around.hidden)) and not valuations
     if hides_labels:
         shown = frozenset((choice.after.variable,)) if of_variable and choice.after is not None else frozenset()
     try:
         automaton: CEA | BudgetExceeded = compile_pattern(
             pattern, strict=strict, valuations=valuations or hides_labels, negated=settings.negated_conditions,
-            shown=shown, first=around.quiet, products=settings.conjunction_transitions,
-            marks={(one.behind, one.border): one.mark for one in around.marked if one.mark},
+            shown=shown, first=[(one.border, one.quiet) for one in around.silences],
+            products=settings.conjunction_transitions,
+            marks={(one.behind, one.border): one.mark for one in around.marked if one.mark}, kept=around.time_variables,
         )  # fmt: skip
     except BudgetExceeded as error:
         if error.setting != "conjunction_transitions":
@@ -275,7 +276,7 @@ def compile_program(
         automaton = error
     try:
         lazy = planned(settings.evaluator, pattern, strict=strict, choice=choice, registers=registers,
-                       valuations=valuations, timed=around.is_timed, several=bool(around.marked),
+                       valuations=valuations, timed=around.is_timed, several=bool(around.marks),
                        alone=not isinstance(automaton, CEA))  # fmt: skip
     except UnsupportedFeature as refused:
         if isinstance(automaton, CEA):

@@ -11,7 +11,9 @@ first live start passes that bound, the matches that start before it are enumera
 start. So n events hold O(n) roots, though 2^n matches may wait.
 
 `φ ; NOT ψ FOR d` holds for a match of φ once d has passed behind its end without a ψ. Then the matches of one end are
-decided together, by the end, whatever they start with.
+decided together, by the end, whatever they start with. If alternatives differ in such times, or have several, matches
+wait one by one, and are reported once all of their times are over. The time of a conjunction that nothing follows
+begins with an event that the match has taken before: its position waits with the match.
 
 *A choice among the matches that are left* (`spaseq.core.engine.runs.chosen`) is made once all of one end are decided.
 That is at its first ψ, or when the last of their windows has closed; until then the roots wait whole. If one end
@@ -53,21 +55,22 @@ _SURE: Final = -2
 @dataclass(slots=True)
 class _Waiting:
     """Matches that are not decided, or roots. Of each its partition, 0 without PARTITION BY and up to `_SURE` of one
-    that is forgotten, and the position that it must start before. `marks`: those of `Marks.read`, if alternatives
-    differ.
-    `codes`: those of `_codes`, if they have been asked for."""
+    that is forgotten, and the position that it must start before. `marks` and `since`: those of `Marks.read`, if
+    alternatives differ. `codes`: those of `_codes`, if they have been asked for."""
 
     matches: MatchBatch = field(default_factory=MatchBatch)
     keys: np.ndarray = field(default_factory=lambda: np.zeros(0, np.int64))
     highs: np.ndarray = field(default_factory=lambda: np.zeros(0, np.int64))
     marks: np.ndarray = field(default_factory=lambda: np.zeros(0, np.int64))
+    since: np.ndarray = field(default_factory=lambda: np.zeros((0, 0), np.int64))
     codes: np.ndarray = field(default_factory=lambda: np.zeros(0, np.uint64))
 
     def pick(self, wanted: np.ndarray) -> _Waiting:
         """Those for which `wanted` is true, in their order."""
         codes = self.codes[wanted] if len(self.codes) else self.codes
         matches = _pick(self.matches, wanted)
-        return _Waiting(matches, self.keys[wanted], self.highs[wanted], self.marks[wanted], codes)
+        since = self.since[:, wanted]
+        return _Waiting(matches, self.keys[wanted], self.highs[wanted], self.marks[wanted], since, codes)
 
     def and_also(self, found: _Waiting) -> _Waiting:
         """These, and others behind them. The codes are left out."""
@@ -76,6 +79,7 @@ class _Waiting:
             np.concatenate([self.keys, found.keys]),
             np.concatenate([self.highs, found.highs]),
             np.concatenate([self.marks, found.marks]),
+            np.concatenate([self.since, found.since], axis=1),
         )
 
     def coded(self) -> np.ndarray:
@@ -83,6 +87,24 @@ class _Waiting:
         if len(self.codes) != len(self.matches):
             self.codes = _codes(self.matches)
         return self.codes
+
+
+@dataclass(frozen=True, slots=True)
+class _Behind:
+    """The events that must not come behind the matches with some marks, all bits of `bit`. `lows`: those of its time;
+    None if it is for the window of the match. The time begins with the event of row `since` of `_Waiting.since`, or
+    with the end of the match if that is None."""
+
+    bit: int
+    none: NoneOf
+    lows: Lows | None = None
+    since: int | None = None
+
+    def begin(self, some: _Waiting) -> np.ndarray:
+        """The positions with which the window or the time begins, of each match: int64 (m,)."""
+        if self.lows is None:
+            return some.matches.start
+        return some.matches.end if self.since is None else some.since[self.since]
 
 
 class Calling(Protocol):
@@ -124,17 +146,22 @@ class Ending:
         around, labels = program.around, program.labels_written or ()
         after = program.whole_choice.after
         hides = program.hides_labels and not (after is not None and after.on_variable)
-        self._marks = Marks(around.marks, labels, hides=hides) if around.marks else None
+        self._marks = Marks(around.marks, around.time_variables, labels, hides=hides) if around.hidden else None
         bits = {mark: 1 << i for i, mark in enumerate(around.marks)} | {"": 0}
         self._starts = [
             (bits[one.mark], Beginning(one.none, program.window)) for one in around.marked if not one.behind
         ]
-        self._ends = [(bits[one.mark], one.none) for one in around.marked if one.behind]
-        self._lows_by_key = program.window.per_partition
-        self._waiting = _Waiting()
-        self._lows = np.zeros(0, np.int64)
-        self.end_lows: Lows | None = None if self.patience is None else Lows(self.patience, partitioned=False)
+        self._times = {time: Lows(time, partitioned=False) for time in around.patiences}
+        self.end_lows: Lows | None = None if self.patience is None else self._times[self.patience]
         """The first ends that wait, with patience."""
+        self._behind = [] if self._absent is None else [_Behind(0, self._absent, self.end_lows)]
+        for one in (one for one in around.marked if one.behind):
+            lows = None if one.duration is None else self._times[one.duration]
+            since = around.time_variables.index(one.since) if one.since else None
+            self._behind.append(_Behind(bits[one.mark], one.none, lows, since))
+        self._lows_by_key = program.window.per_partition
+        self._waiting = _Waiting(since=np.zeros((len(around.time_variables), 0), np.int64))
+        self._lows = np.zeros(0, np.int64)
 
     def push(self, batch: Batch, found: MatchBatch, lows: np.ndarray) -> Iterator[MatchBatch]:
         """The matches that are decided within `batch`, given those of φ that it completes; without register rows.
@@ -146,9 +173,9 @@ class Ending:
         row_keys = np.zeros(len(positions), np.int64) if batch.keys is None else np.asarray(batch.keys, np.int64)
         rows = np.searchsorted(positions, found.end) if len(found) else np.zeros(0, np.int64)
         found = replace(found, rows=None, labels=found.labels if self.roots is None else None)
-        marks = np.zeros(len(found), np.int64)
+        marks, since = np.zeros(len(found), np.int64), np.zeros((0, len(found)), np.int64)
         if self._marks is not None:
-            found, marks = self._marks.read(found)
+            found, marks, since = self._marks.read(found)
         highs = np.full(len(found), NEVER)
         for bit, beginning in self._beginnings():
             strays = ~beginning.none.evaluate(batch)
@@ -156,21 +183,21 @@ class Ending:
             mine = marks & bit == bit
             highs[mine] = np.minimum(highs, bounds)[mine]
         if self.chooser is not None:
-            first = self.first_start
+            first = int(self._waiting.matches.start.min(initial=NEVER))
             for key, low in zip(row_keys[rows].tolist(), lows[rows].tolist(), strict=True):
                 self.chooser.drop_before(key, min(low, first))
-        fresh = _Waiting(found, row_keys[rows], highs, marks)
+        fresh = _Waiting(found, row_keys[rows], highs, marks, since)
         if not (holds := found.start < highs).all():
             fresh = fresh.pick(holds)
         some = self._waiting.and_also(fresh)
-        firsts = lows
-        if self.end_lows is not None:
-            firsts = self.end_lows.of(positions, np.asarray(batch.times), batch.keys)[0]
+        firsts: dict[Window | None, np.ndarray] = {None: lows}
+        for time, times in self._times.items():
+            firsts[time] = times.of(positions, np.asarray(batch.times), batch.keys)[0]
         if self.roots is None:
-            return self._push_listed(batch, some, fresh, row_keys, lows, firsts)
+            return self._push_listed(batch, some, fresh, row_keys, firsts)
         if self._absent is None:
             return self._give(some, np.full(len(some.keys), NEVER), False)
-        return self._give(some, *self._decide(batch, self._absent, some, row_keys, firsts))
+        return self._give(some, *self._decide(batch, self._absent, some, row_keys, firsts[self.patience]))
 
     def _beginnings(self) -> Iterator[tuple[int, Beginning]]:
         """The bounds of the matches with some marks, or of all: the marks, and the events before."""
@@ -178,21 +205,17 @@ class Ending:
             yield 0, self.beginning
         yield from self._starts
 
-    def _endings(self) -> Iterator[tuple[int, NoneOf, bool]]:
-        """The marks of matches, and the events that may come behind these; True if that is for a time."""
-        if self._absent is not None:
-            yield 0, self._absent, self.patience is not None
-        yield from ((bit, none, False) for bit, none in self._ends)
-
     def _push_listed(
-        self, batch: Batch, some: _Waiting, fresh: _Waiting, row_keys: np.ndarray, lows: np.ndarray, firsts: np.ndarray
+        self, batch: Batch, some: _Waiting, fresh: _Waiting, row_keys: np.ndarray, firsts: dict[Any, np.ndarray]
     ) -> Iterator[MatchBatch]:
-        """`push`, of matches that wait one by one: `some` are all of them, `fresh` the last ones."""
+        """`push`, of matches that wait one by one: `some` are all of them, `fresh` the last ones. `firsts`: of each
+        time, None for the window, the first position that is in it, at each row."""
         matches = some.matches
         sure, off = np.ones(len(matches), bool), np.zeros(len(matches), bool)
-        for bit, none, by_end in self._endings():
-            bounds, called = self._decide(batch, none, some, row_keys, firsts if by_end else lows)
-            closed, mine = (matches.end if by_end else matches.start) < bounds, some.marks & bit == bit
+        for one in self._behind:
+            time = None if one.lows is None else one.lows.window
+            bounds, called = self._decide(batch, one.none, some, row_keys, firsts[time])
+            closed, mine = one.begin(some) < bounds, some.marks & one.bit == one.bit
             off |= mine & called & ~closed
             sure &= closed | ~mine
         if self.against is not None:
@@ -200,7 +223,8 @@ class Ending:
             pairs = np.array(_called_off(self.against.stream(batch), matches, some.codes), np.int64).reshape(-1, 2)
             if self.patience is not None:  # not those that had been sure before
                 positions = np.asarray(batch.positions, np.int64)
-                pairs = pairs[matches.end[pairs[:, 0]] >= firsts[np.searchsorted(positions, pairs[:, 1])]]
+                bounds = firsts[self.patience][np.searchsorted(positions, pairs[:, 1])]
+                pairs = pairs[matches.end[pairs[:, 0]] >= bounds]
             off[pairs[:, 0]] = True
         return self._release(some, sure, off)
 
@@ -336,11 +360,11 @@ class Ending:
         if self.roots is not None:
             bound = _first_at(lows if self.end_lows is None else self.end_lows, place)
             return self._give(self._waiting, np.where(sure, NEVER, bound), False)
-        matches, now = self._waiting.matches, np.ones(len(sure), bool)
-        for bit, _, by_end in self._endings():
-            bound = _first_at(self.end_lows if by_end else lows, place)
-            mine = self._waiting.marks & bit == bit
-            now &= ~mine | ((matches.end if by_end else matches.start) < bound)
+        now = np.ones(len(sure), bool)
+        for one in self._behind:
+            bound = _first_at(lows if one.lows is None else one.lows, place)
+            mine = self._waiting.marks & one.bit == one.bit
+            now &= ~mine | (one.begin(self._waiting) < bound)
         return self._release(self._waiting, sure | now, np.zeros(len(sure), bool))
 
     @property
@@ -378,7 +402,8 @@ class Ending:
     def take_back(self, matches: MatchBatch, keys: np.ndarray, highs: np.ndarray, lows: dict[int, int]) -> None:
         """Set what is `waiting` and, if partitions have windows of their own, the first live start of each one that had
         events meanwhile."""
-        self._waiting = _Waiting(matches, keys, highs, np.zeros(len(keys), np.int64))
+        none = np.zeros((1, len(keys)), np.int64)
+        self._waiting = _Waiting(matches, keys, highs, none[0], none[:0])
         if lows:
             self._lows = grow(self._lows, max(lows) + 1)
             self._lows[list(lows)] = list(lows.values())
@@ -399,15 +424,19 @@ class Ending:
 
     def snapshot(self) -> dict[str, Any]:
         """The waiting matches and all else, as plain values."""
-        if self.end_lows is not None:
-            self.end_lows.keep(self._waiting.matches.end)
+        # With an event of the past a time may begin once a run ends that has taken it: any event of the time is kept.
+        open_times = {one.lows for one in self._behind if one.since is not None}
+        for times in self._times.values():
+            if times not in open_times:
+                times.keep(self._waiting.matches.end)
         return {
             "matches": self._waiting.matches.snapshot(),
             "keys": self._waiting.keys,
             "highs": self._waiting.highs,
             "marks": self._waiting.marks,
             "lows": self._lows,
-            "end_lows": None if self.end_lows is None else self.end_lows.snapshot(),
+            "since": list(self._waiting.since),
+            "times": [times.snapshot() for times in self._times.values()],
             "beginnings": [beginning.snapshot() for _, beginning in self._beginnings()],
             "chosen": None if self.chooser is None else self.chooser.snapshot(),
             "against": None if self.against is None else self.against.snapshot(),
@@ -423,9 +452,13 @@ class Ending:
         expect(fit.all(), "matches that end no earlier than they start")
         keys = array(state["keys"], "keys", rows=len(waiting), low=low, high=most)
         highs = array(state["highs"], "bounds", rows=len(waiting), low=0)
-        if self.end_lows is not None:
-            self.end_lows.restore(state["end_lows"])
+        expect(len(state["times"]) == len(self._times), "the events of each time")
+        for times, known in zip(self._times.values(), state["times"], strict=True):
+            times.restore(known)
         marks = array(state["marks"], "marks", rows=len(waiting), low=0)
+        expect(len(state["since"]) == len(self._waiting.since), "the event with which each time begins")
+        since = [array(some, "positions", rows=len(waiting), low=-1) for some in state["since"]]
+        expect(all((some <= waiting.end).all() for some in since), "events that are not behind their match")
         expect(len(state["beginnings"]) == len(list(self._beginnings())), "what must not come, for each border")
         for (_, beginning), known in zip(self._beginnings(), state["beginnings"], strict=True):
             beginning.restore(known)
@@ -434,7 +467,8 @@ class Ending:
         if self.roots is not None:
             one = len(waiting.positions) == len(waiting) and bool((np.diff(waiting.offsets) == 1).all())
             expect(one and self.roots.nodes.are_known(_ranges(waiting, waiting.end)), "roots of nodes that are there")
-        self._waiting = _Waiting(waiting, keys, highs, marks)
+        at = np.array(since, np.int64).reshape(len(since), len(waiting))
+        self._waiting = _Waiting(waiting, keys, highs, marks, at)
 
 
 def _first_at(lows: Lows | None, place: int) -> int:

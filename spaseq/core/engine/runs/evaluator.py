@@ -40,7 +40,7 @@ from spaseq.core.engine.runs.shaped import ShapedRun
 from spaseq.core.errors import BudgetExceeded
 from spaseq.core.integers import apart
 from spaseq.core.jit import attempt_rows
-from spaseq.core.pattern import Batch
+from spaseq.core.pattern import Batch, Predicate
 from spaseq.core.snapshot import expect
 from spaseq.core.tecs import Arena, Chunk
 from spaseq.core.tecs.kernels import layout as k
@@ -91,7 +91,7 @@ class Evaluator(Evaluation):
         if self.ending is not None and program.chosen is not None:
             self.ending.chooser = Chooser(program, self.ending.roots)
         self._compacted = 0  # nodes that were left by the last compaction for roots
-        self.silence: Silence | None = None if program.around.quiet is None else Silence(program.around.quiet)
+        self.silences: dict[Predicate, Silence] = {quiet: Silence(quiet) for quiet in program.around.quiets}
         open_against(self)
 
     @property
@@ -203,7 +203,7 @@ class Evaluator(Evaluation):
     def _truth(self, batch: Batch) -> np.ndarray:
         """The truth of each predicate at each event, or at those at which it may matter: bool (predicates, n)."""
         predicates = self.program.cea.predicates
-        if hasattr(batch, "narrowed") and self._needed.applies and self.ending is None and self.silence is None:
+        if hasattr(batch, "narrowed") and self._needed.applies and self.ending is None and not self.silences:
             waiting = self.run.waiting(self.low, _FOR_EACH * len(batch) + _FOR_ALL)
             if waiting is not None:
                 for vector in self.alphabet.vectors[self._met[0] :]:
@@ -212,7 +212,7 @@ class Evaluator(Evaluation):
                 return self._needed.truth(batch, batch.keys, waiting, self._met[1])
         truth = np.zeros((len(predicates), len(batch)), bool)
         for p, predicate in enumerate(predicates):
-            silent = self.silence if predicate == self.program.around.quiet else None
+            silent = self.silences.get(predicate)
             truth[p] = predicate.evaluate(batch) if silent is None else silent.of(batch)
         return truth
 
@@ -250,8 +250,8 @@ class Evaluator(Evaluation):
             self.lows.forget(numbers)
         if self.ending is not None:
             self.ending.forget(numbers)
-        if self.silence is not None:
-            self.silence.forget(numbers)
+        for silence in self.silences.values():
+            silence.forget(numbers)
         return self.run.forget(numbers, self.low if low is None else low)
 
     def _moving(self, batch: Batch, classes: np.ndarray) -> Iterator[np.ndarray]:
@@ -301,7 +301,7 @@ class Evaluator(Evaluation):
             "run": self.run.snapshot(),
             "handed_over": self._handed_over,
             "ending": None if self.ending is None else self.ending.snapshot(),
-            "silence": None if self.silence is None else self.silence.snapshot(),
+            "silences": [silence.snapshot() for silence in self.silences.values()],
         }
 
     @staticmethod
@@ -317,8 +317,9 @@ class Evaluator(Evaluation):
         last = -1 if evaluator.last is None else evaluator.last[0]
         expect(state["arena"]["last"] <= last, "the structure is as old as the stream")
         restore_ending(evaluator, state["ending"])
-        if evaluator.silence is not None:
-            evaluator.silence.restore(state["silence"])
+        expect(len(state["silences"]) == len(evaluator.silences), "the last event that ended each silence")
+        for silence, known in zip(evaluator.silences.values(), state["silences"], strict=True):
+            silence.restore(known)
         if state["handed_over"]:
             evaluator._handed_over, evaluator.run = True, evaluator._set_by_set()
         evaluator.run.restore(state["run"], evaluator.alphabet.vectors)

@@ -34,6 +34,8 @@ from spaseq.core.tecs.kernels import layout as k
 from spaseq.core.tecs.kernels.layout import NEVER
 
 INERT: Final = -1
+_SILENCES: Final = 4
+"""The most silences of one query on this road: an event has 2ⁿ meanings for n of them."""
 
 
 class _Symbols(dict[int, int]):
@@ -80,7 +82,7 @@ class Single:
     @staticmethod
     def applies(evaluator: Any) -> bool:
         """True if this road exists: for the compact structure, unless events around a match decide about it."""
-        return isinstance(evaluator, Evaluator) and evaluator.ending is None and evaluator.silence is None
+        return isinstance(evaluator, Evaluator) and evaluator.ending is None and not evaluator.silences
 
     def enter(self, partitioned: bool) -> None:
         """Take over from batches. O(events of the window) if a window was open."""
@@ -210,22 +212,22 @@ class SingleAround:
         program, ending = evaluator.program, evaluator.ending
         self._evaluator = evaluator
         self._ending = ending
-        self._silence = evaluator.silence
+        self._silences = list(evaluator.silences.values())
         self._output_bytes = program.settings.output_bytes
         self._inner = Single(evaluator)
         against = None if ending is None else cast("Evaluator | None", ending.against)
         self._behind = None if against is None else Single(against)
         behind = () if against is None else against.program.cea.predicates
         around = program.around
-        quiet = around.quiet
-        own = tuple(predicate for predicate in program.cea.predicates if predicate != quiet)
-        none = (around.absent, around.before, None if quiet is None else quiet.none)
+        quiets = list(evaluator.silences)
+        own = tuple(predicate for predicate in program.cea.predicates if predicate not in quiets)
+        none = (around.absent, around.before, *(quiet.none for quiet in around.quiets))
         other = (predicate for predicate in none if predicate is not None)
         self.predicates: tuple[Predicate, ...] = tuple(dict.fromkeys((*own, *other, *behind)))
         place: dict[Predicate | None, int] = {predicate: i for i, predicate in enumerate(self.predicates)}
         self._absent, self._before = place.get(around.absent, -1), place.get(around.before, -1)
-        self._breaks = -1 if quiet is None else place[quiet.none]
-        self._own = [place.get(predicate, -1) for predicate in program.cea.predicates]
+        self._breaks = [place[quiet.none] for quiet in around.quiets]
+        self._own = [~quiets.index(p) if p in quiets else place[p] for p in program.cea.predicates]
         self._other = [place[predicate] for predicate in behind]
         self._meanings: list[_Meaning] = []
         self.symbols: _Symbols = _Symbols(self._learn)
@@ -237,11 +239,12 @@ class SingleAround:
     @staticmethod
     def applies(evaluator: Any) -> bool:
         """True if this road exists: for the compact structure. Not if keys are forgotten after a pause, if a choice
-        waits for the windows of several matches to close, or if alternatives differ."""
-        if not isinstance(evaluator, Evaluator) or (evaluator.ending is None and evaluator.silence is None):
+        waits for the windows of several matches to close, if alternatives differ, or of many silences."""
+        if not isinstance(evaluator, Evaluator) or (evaluator.ending is None and not evaluator.silences):
             return False
         program = evaluator.program
-        if program.around.marked or (program.chosen is not None and program.around.waits):
+        around = program.around
+        if around.marked or (program.chosen is not None and around.waits) or len(around.quiets) > _SILENCES:
             return False
         return evaluator.program.settings.forget_keys_after is None
 
@@ -284,14 +287,16 @@ class SingleAround:
         meaning = self._meanings[symbol]
         if self._evaluator.is_full:
             self._compact()
-        waiting, silence = self._waiting, self._silence
+        waiting, silent = self._waiting, 0
         low = self._inner.tell(position, time, key)
         decided = self._sure(low, position, time, key)  # before nodes out of the window are given up
-        own = meaning.own if silence is None or silence.holds(time, key) else meaning.own_amid_noise
+        for i, silence in enumerate(self._silences):
+            silent |= silence.holds(time, key) << i
+        own = meaning.own[silent]
         kept = None if waiting is None else waiting.first_start
         found = [] if own == INERT else self._inner.push(own, position, time, key, batch, low, kept)
-        if silence is not None and meaning.breaks:
-            silence.note(time, key)
+        for i in meaning.breaks:
+            self._silences[i].note(time, key)
         if waiting is None:
             return found
         if meaning.forbids:
@@ -342,14 +347,15 @@ class SingleAround:
 
     def _learn(self, vector: int) -> int:
         meaning = _Meaning(
-            own=self._inner.symbols[_choose_bits(vector, self._own)],
-            own_amid_noise=self._inner.symbols[_choose_bits(vector, self._own, unknown=False)],
+            own=tuple(
+                self._inner.symbols[_choose_bits(vector, self._own, silent)] for silent in range(1 << len(self._breaks))
+            ),
             forbids=_fails(vector, self._absent),
             precedes=_fails(vector, self._before),
-            breaks=_fails(vector, self._breaks),
+            breaks=tuple(i for i, place in enumerate(self._breaks) if _fails(vector, place)),
             other=INERT if self._behind is None else self._behind.symbols[_choose_bits(vector, self._other)],
         )
-        moves = not meaning.own == meaning.own_amid_noise == meaning.other == INERT
+        moves = {meaning.other, *meaning.own} != {INERT}
         if not (moves or meaning.forbids or meaning.precedes or meaning.breaks):
             return INERT
         self._meanings.append(meaning)
@@ -357,14 +363,13 @@ class SingleAround:
 
 
 class _Meaning(NamedTuple):
-    """An event to the pattern, if a match may begin with it and if not; to the matches that wait, to those to come, and
-    to the silence; to `Ending.against`."""
+    """An event to the pattern, for each set of silences that hold (bits); to the matches that wait, to those to come,
+    and the silences that it ends; to `Ending.against`."""
 
-    own: int
-    own_amid_noise: int
+    own: tuple[int, ...]
     forbids: bool
     precedes: bool
-    breaks: bool
+    breaks: tuple[int, ...]
     other: int
 
 
@@ -373,6 +378,7 @@ def _fails(vector: int, place: int) -> bool:
     return place >= 0 and not vector >> place & 1
 
 
-def _choose_bits(vector: int, places: list[int], *, unknown: bool = True) -> int:
-    """The bits of a vector at some places, in their order; `unknown` is that of place -1."""
-    return sum((unknown if place < 0 else vector >> place & 1) << i for i, place in enumerate(places))
+def _choose_bits(vector: int, places: list[int], silent: int = 0) -> int:
+    """The bits of a vector at some places, in their order; those of negative places, `~i`, are of `silent`."""
+    bits = (silent >> ~place & 1 if place < 0 else vector >> place & 1 for place in places)
+    return sum(bit << i for i, bit in enumerate(bits))

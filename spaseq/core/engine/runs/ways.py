@@ -47,7 +47,7 @@ class Ways:
     def __init__(self, program: Program, registers: Registers | None) -> None:
         cea = program.cea
         self._predicates = cea.predicates
-        self._quiet = program.around.quiet
+        self._quiets = program.around.quiets
         self._labels = program.labels
         unseen = {i for i, label in enumerate(cea.labels or ()) if UNSEEN in label}
         # An event that only a mark takes is one that the match leaves out.
@@ -66,7 +66,7 @@ class Ways:
         truths = [0] * len(batch)
         for place, predicate in enumerate(self._predicates):
             # There was silence in front of a match, or it would be none.
-            holds = np.ones(len(batch), bool) if predicate == self._quiet else predicate.evaluate(batch)
+            holds = np.ones(len(batch), bool) if predicate in self._quiets else predicate.evaluate(batch)
             for row in holds.nonzero()[0].tolist():
                 truths[row] |= 1 << place
         return truths
