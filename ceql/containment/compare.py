@@ -40,7 +40,7 @@ def compare(
 ) -> Comparison:  # fmt: skip
     """The relation of the matches of two queries, over all streams.
 
-    Args: `old` and `new` are queries or their text. `valuations`: a match is told by the positions of each variable
+    Args: `old` and `new` are queries or their text. `valuations`: matches differ in the positions of each variable
     that SELECT shows, by name; else its interval and its positions, as of `Query.run`. A list of attributes in one
     SELECT asks for valuations of both. `settings` are of queries given as text, and `compared_steps` bounds the
     search. `streams`: the random streams that are tried if the search does not decide.

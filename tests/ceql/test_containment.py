@@ -150,7 +150,7 @@ def test_the_relation_of_facts() -> None:
     facts = (True, False, None)
     for known in itertools.product(facts, repeat=3):
         settled = {
-            relation_of(*(f if f is not None else g for f, g in zip(known, some, strict=True)))  # type: ignore[arg-type]
+            relation_of(*(f if f is not None else g for f, g in zip(known, some, strict=True)))
             for some in itertools.product((True, False), repeat=3)
         }
         assert relation_of(*known) in (*settled, OPEN)
