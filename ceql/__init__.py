@@ -24,8 +24,8 @@ Rooms, each of which imports only from those before it:
 * `runtime`: A query, compiled and evaluated.
 * `cli`: The `ceql` command.
 
-`query` is the interface over all of them. Above it are `network`, queries that read the matches of others, and
-`builder`, queries as values of Python.
+`query` is the interface over all of them. Above it are `network`, queries that read the matches of others,
+`builder`, queries as values of Python, and `containment`, the comparison of two queries.
 """
 
 from __future__ import annotations
@@ -52,16 +52,19 @@ if TYPE_CHECKING:
     from ceql.builder.patterns import Event, Pattern, adjacent, all_of, any_of, event, no, seq, steps
     from ceql.builder.reading import parse, pattern
     from ceql.builder.values import Condition, Value, Variable, fn, key, lit, match_end, match_start, when
+    from ceql.containment.compare import compare
     from ceql.network import Network
     from ceql.operators.own import register_function
     from ceql.query import Match, Matches, Query, Session, match
     from ceql.query import Session as Stream
     from ceql.semantics.schemas import Schema
+    from spaseq.core.containment.result import Comparison
     from spaseq.core.engine import Settings
     from spaseq.core.protocols import Written
 
 __all__ = [
     "BudgetExceeded",
+    "Comparison",
     "Condition",
     "Event",
     "EventError",
@@ -89,6 +92,7 @@ __all__ = [
     "adjacent",
     "all_of",
     "any_of",
+    "compare",
     "compile",
     "event",
     "fn",
@@ -125,6 +129,7 @@ def compile(text: str | Written, *, source: str = "<query>", settings: Settings 
 __getattr__, __dir__ = loader(
     __name__,
     {
+        "ceql.containment.compare": ("compare",),
         "ceql.network": ("Network",),
         "ceql.builder.clauses": ("PatternQuery",),
         "ceql.builder.patterns": (
@@ -153,6 +158,7 @@ __getattr__, __dir__ = loader(
         "ceql.operators.own": ("register_function",),
         "ceql.query": ("Match", "Matches", "Query", "Session", "Stream", "match"),
         "ceql.semantics.schemas": ("Schema",),
+        "spaseq.core.containment.result": ("Comparison",),
         "spaseq.core.engine": ("Settings",),
     },
 )

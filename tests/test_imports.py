@@ -62,6 +62,7 @@ ALLOWED: dict[str, set[str]] = {
     "automata": _COMPILE | {"drawing", "jit", "lazy_names"},
     "tecs": _COMPILE | {"jit"},
     "engine": _ENGINE,
+    "containment": _COMPILE | {"automata", "engine"},
     "forecast": _COMPILE | {"automata"},
     "rdf": _LANGUAGE | {"measure"},
     "gpm": _LANGUAGE | {"rdf", "text", "measure", "queries"},
@@ -69,7 +70,19 @@ ALLOWED: dict[str, set[str]] = {
     "live": _LANGUAGE | {"rdf", "measure", "lazy_names"},
     "language": _LANGUAGE | {"live", "rdf", "gpm", "text", "steps", "measure", "queries", "collected", "protocols"},
     "spark": _LANGUAGE | {"rdf", "gpm", "language", "words", "protocols", "queries"},
-    "command": {"errors", "engine", "events", "files", "measure", "slips", "start", "version", "watch", "words"},
+    "command": {
+        "containment",
+        "errors",
+        "engine",
+        "events",
+        "files",
+        "measure",
+        "slips",
+        "start",
+        "version",
+        "watch",
+        "words",
+    },
     "version": set(),
     "lazy_names": set(),
     "queries": {"automata", "engine", "errors", "pattern"},
@@ -84,7 +97,7 @@ CEQL_MAY_USE = {
     "errors", "snapshot", "events", "pattern", "engine", "automata", "drawing", "forecast", "command", "text",
     "version", "lazy_names", "watch", "start", "steps", "measure", "studio", "held", "integers",
     "after", "comparisons", "trees", "queries", "protocols", "slips", "kinds", "files", "collected",
-    "live",
+    "live", "containment",
 }  # fmt: skip
 
 # Where a library may be imported at all: packages, or packages inside one.

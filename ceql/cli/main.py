@@ -1,4 +1,4 @@
-"""The `ceql` command: run, check and explain CEQL queries; alerts and forecasts (`ceql.cli.alerting`).
+"""The `ceql` command: run, check, explain and compare CEQL queries; alerts and forecasts (`ceql.cli.alerting`).
 
 For exit codes, standard output and standard error see `spaseq.tools.command.frame`.
 """
@@ -30,6 +30,7 @@ from spaseq.core.errors import OptionError
 from spaseq.tools.command import (
     Format,
     accounted,
+    add_compare,
     add_demo,
     add_explain,
     add_memory,
@@ -93,6 +94,7 @@ def _parser() -> argparse.ArgumentParser:
     _add_run(plot)
     add_plot(plot)
     plot.set_defaults(command=_plot)
+    add_compare(commands, _load_compare, valuations=True)
     add_alerts(commands)
     add_demo(commands, "ceql", parser.parse_args)
     add_studio(commands, "ceql")
@@ -109,6 +111,13 @@ def _check(options: argparse.Namespace) -> int:
     queries = load_network(options).queries.values() if is_network(options.query) else (compiled(options),)
     note(line for query in queries for line in (*query.advice, *query.growth))
     return 0
+
+
+def _load_compare() -> tuple[Any, Any]:
+    from ceql.containment.compare import compare
+    from ceql.query import compile_query
+
+    return compile_query, compare
 
 
 def _explain(options: argparse.Namespace) -> int:

@@ -166,6 +166,17 @@ def _values_to_keep(
     return [{stand_in: value}], one
 
 
+def kept_attributes(guard: Guard) -> list[tuple[str, ...]]:
+    """For each slot of a row of `RoundGuard` the attributes whose values it has. Of a guard that compares attributes
+    with each other and with constants."""
+    places = places_of(guard)
+    found: list[tuple[str, ...]] = []
+    for (_, back), values in zip(places, _values_to_keep(guard, places)[0], strict=True):
+        names = tuple(value.name for value in values.values() if isinstance(value, ast.Attribute))
+        found += [names] * max(1, back)
+    return found
+
+
 # -- on codes
 
 

@@ -28,6 +28,7 @@ Modules:
 * `automata/`: Patterns compiled to automata; symbol classes; lazy determinisation; register match automata.
 * `tecs/`: tECS, the compact structure of all runs ([CORE]).
 * `engine/`: Evaluates a compiled pattern over batches.
+* `containment/`: The matches that one of two queries reports and the other one does not.
 * `collected`: Matches in hand, as a sequence and as a table; and matches that are found as they are asked for.
 * `forecast/`: Forecasts of the next match.
 * `drawing/`: Pictures: automata as DOT and SVG, matches on a time axis.

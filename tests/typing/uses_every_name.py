@@ -44,6 +44,8 @@ def tuples(text: str) -> int:
     kept = matches.collect()
     print(len(kept), shown(kept[0]), kept[:2].head(1), matches.head(3)[0].row, ceql.match([{"type": "A"}], query))
     print(first(query), query.alerts(at_least=2, timeframe="1m").count([{"type": "A"}]), ceql.__version__)
+    compared: ceql.Comparison = ceql.compare(text, query, valuations=True, streams=1)
+    print(compared.relation, compared.reason, compared.witness, compared.differ, compared.only_old, compared.both)
     return matches.count()
 
 

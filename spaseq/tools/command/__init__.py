@@ -9,11 +9,13 @@
 * `table` writes aligned columns, `colours` prints texts for people.
 * `progress` shows a line on the terminal while events are read.
 * `demos` has the examples.
+* `comparing` has the command that compares two queries.
 * `process` handles interrupts and the end of the process, `lines` has standard output end with a whole line.
 """
 
 from __future__ import annotations
 
+from spaseq.tools.command.comparing import add_compare
 from spaseq.tools.command.demos import add_demo
 from spaseq.tools.command.formats import Format, chosen_format
 from spaseq.tools.command.frame import (
@@ -52,6 +54,7 @@ __all__ = [
     "Format",
     "Table",
     "accounted",
+    "add_compare",
     "add_demo",
     "add_explain",
     "add_follow",

@@ -7,6 +7,7 @@ Exit codes:
 * 2: a wrong query or option;
 * 3: wrong input, or an output that cannot be written;
 * 4: a limit was reached;
+* 5 and 6: `compare` says that two queries differ, or that this is undecided;
 * 130: interrupted; 143 and 129: ended by SIGTERM and SIGHUP.
 
 Results go to standard output or a file, everything else to standard error. If a command ends early, for any reason, the

@@ -19,7 +19,8 @@ from spaseq.version import VERSION
 EVALUATORS: Final = ("auto", "compact", "chain", "tree")
 _EXIT_CODES: Final = (
     "Exit codes: 0 done, 1 a bug, 2 a wrong query or option, 3 wrong input or an output that cannot be written, 4 a "
-    "budget was reached (the error names it; --set NAME=VALUE changes it), 130 interrupted, 143 and 129 ended by "
+    "budget was reached (the error names it; --set NAME=VALUE changes it), 5 and 6 of compare: the queries differ, or "
+    "that is undecided, 130 interrupted, 143 and 129 ended by "
     "SIGTERM and SIGHUP."
 )
 _DIGITS: Final = 18
@@ -72,10 +73,10 @@ def command_parser(name: str, description: str) -> argparse.ArgumentParser:
     return parser
 
 
-def add_query(parser: argparse.ArgumentParser, evaluators: str | None = None) -> None:
-    """Adds the arguments for the query and its settings. `evaluators` is the help text of --evaluator; with None the
-    command does not have it."""
-    parser.add_argument("query", metavar="QUERY", help="file of the query, its text, or - for standard input")
+def add_query(parser: argparse.ArgumentParser, evaluators: str | None = None, name: str = "QUERY") -> None:
+    """Adds the arguments for the query, which is called `name`, and its settings. `evaluators` is the help text of
+    --evaluator; with None the command does not have it."""
+    parser.add_argument("query", metavar=name, help="file of the query, its text, or - for standard input")
     parser.add_argument("--set", action="append", default=[], metavar="NAME=VALUE",
                         help="change a budget that an error names; time_limit=30s, memory_limit=2GB")  # fmt: skip
     parser.add_argument("--functions", action="append", default=[], metavar="FILE.py",
