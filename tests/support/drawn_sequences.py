@@ -10,6 +10,7 @@ from dataclasses import replace
 
 import spaseq
 from spaseq.core.errors import SpaseqError
+from spaseq.language.runtime.compiled import CompiledQuery
 from tests.support import oracle_spaseq_text, strategies
 from tests.support.strategies import SpaseqCase
 
@@ -138,7 +139,7 @@ def lookups_case(rng: random.Random) -> SpaseqCase:
             case = replace(case, select="*")
         if rng.random() < 0.15:
             case = with_after(rng, case)
-        if _is_taken(case) and spaseq.compile(case.text).lookups is not None:
+        if _is_taken(case) and CompiledQuery(case.text).lookups is not None:
             return case
 
 

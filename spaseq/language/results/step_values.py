@@ -18,7 +18,7 @@ import numpy as np
 
 from spaseq.core.engine import CodedRows, MatchBatch
 from spaseq.core.engine.program.register_ops import NOTHING
-from spaseq.core.integers import different, ranges
+from spaseq.core.integers import apart, different, ranges
 from spaseq.core.snapshot import array, expect
 from spaseq.gpm import GraphPattern, Mapping, MappingSet, freeze, join
 from spaseq.language.guards.encoding import TermCodes
@@ -114,7 +114,8 @@ class StepValues:
 
     def _used(self) -> set[int]:
         """The numbers of terms in use, and the code for no term."""
-        used = {code for blocks in self._blocks.values() for _, codes in blocks for code in different(codes)[0].tolist()}
+        held = (codes for blocks in self._blocks.values() for _, codes in blocks)
+        used = {code for codes in held for code in apart(codes).tolist()}
         rows = (row for single in self._single.values() for rows in single.values() for row in rows)
         return used.union(*rows)
 
@@ -177,9 +178,7 @@ class StepValues:
 
     # -- the mappings of matches
 
-    def columns(
-        self, found: MatchBatch, selected: frozenset[str]
-    ) -> tuple[np.ndarray, dict[str, np.ndarray]] | None:
+    def columns(self, found: MatchBatch, selected: frozenset[str]) -> tuple[np.ndarray, dict[str, np.ndarray]] | None:
         """The different mappings of the engine's matches on `selected` variables: for each the match that has it, int64
         (k,), ascending, and by variable the codes of `terms`. None if that needs the terms themselves."""
         match = np.arange(len(found))

@@ -325,7 +325,8 @@ class Recogniser(Recognition):
         solver = self._solver
         own: Parts = {
             "knowledge": [] if solver is None else [solver.knowledge], "patterns": [solver], "keys": [self._known],
-            "events": [self._history], "values": [self._values], "waiting": [self._endings, self._results], "runs": [self._sightings],
+            "events": [self._history], "values": [self._values], "waiting": [self._endings, self._results],
+            "runs": [self._sightings],
         }  # fmt: skip
         return self.measured(own, outside, [self.query], len(self._history))
 
