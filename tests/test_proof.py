@@ -22,6 +22,7 @@ SHARE = {
     "groups": 20,
     "unordered": 20,
     "lasting": 20,
+    "lookups": 20,
     "lasting borders": 28,
     "long ceql": 12,
     "long spaseq": 8,

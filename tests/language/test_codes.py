@@ -66,6 +66,19 @@ def write(rng: random.Random, folder: Path, events: int, several: float) -> dict
     return {name: str(folder / f"{name}.nq") for name in lines}
 
 
+def remembered(monkeypatch: pytest.MonkeyPatch) -> list[engine.Evaluator]:
+    """The evaluators that are made from here on."""
+    made: list[engine.Evaluator] = []
+
+    class Remembered(engine.Evaluator):
+        def __init__(self, program: Program) -> None:
+            super().__init__(program)
+            made.append(self)
+
+    monkeypatch.setattr(spaseq.core.engine, "Evaluator", Remembered, raising=False)
+    return made
+
+
 def found(query: spaseq.Query, streams: dict[str, str]) -> list[str]:
     return sorted(f"{m.start} {m.end} {m.positions} {sorted(m.bindings.items())}" for m in query.run(streams=streams))
 
@@ -93,14 +106,7 @@ def test_queries_stay_in_the_kernels(
     several: float, leave: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """All but those that may take an instant in two ways at once, which leave different mapping sets."""
-    made: list[engine.Evaluator] = []
-
-    class Remembered(engine.Evaluator):
-        def __init__(self, program: Program) -> None:
-            super().__init__(program)
-            made.append(self)
-
-    monkeypatch.setattr(spaseq.core.engine, "Evaluator", Remembered, raising=False)
+    made = remembered(monkeypatch)
     streams = write(random.Random(7), tmp_path, 80, several)
     gone = []
     for sequence in SEQUENCES:
@@ -109,3 +115,23 @@ def test_queries_stay_in_the_kernels(
         if not isinstance(run, GuardRun):
             gone.append(sequence)
     assert gone == leave
+
+
+def test_values_that_only_results_read_make_no_configurations(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As many runs wait as the window has instants, in a configuration for each state and each value that is shared."""
+    text = (
+        "PREFIX x: <http://x/> SELECT * WITHIN 300 EVENTS FROM STREAM S <http://s/S> WHERE { SEQ (A : B : C)"
+        " DEFINE GPM A ON S { ?a x:a ?p . ?a x:of ?c } DEFINE GPM B ON S { ?b x:b ?q . ?b x:of ?c }"
+        " DEFINE GPM C ON S { ?d x:c ?r } }"
+    )
+    made = remembered(monkeypatch)
+    with spaseq.compile(text).open() as session:
+        for i in range(200):
+            own = f"@prefix x: <http://x/> . <http://n/{i}> x:{'ab'[i % 2]} {i} ; x:of {i % 3} ."
+            assert not session.push(own, time=i)
+        assert not session.push("<http://n/c> <http://x/c> 7 .", time=200)
+        assert made[-1].run.statistics["live_runs"] <= 4
+        found = session.close()
+    values = {tuple(int(str(match.bindings[name])) for name in "pqrc") for match in found}
+    assert values == {(a, b, 7, a % 3) for b in range(1, 200, 2) for a in range(0, b, 2) if a % 3 == b % 3}
+    assert len(found) == len(values)

@@ -1,5 +1,5 @@
-"""Random SPAseq queries with AFTER MATCH or FIRST, with sequences in parentheses, with AND, and with absences for a
-time."""
+"""Random SPAseq queries with AFTER MATCH or FIRST, with sequences in parentheses, with AND, with absences for a time,
+and with values that runs do not keep."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from dataclasses import replace
 
 import spaseq
 from spaseq.core.errors import SpaseqError
+from spaseq.language.runtime.compiled import CompiledQuery
 from tests.support import oracle_spaseq_text, strategies
 from tests.support.strategies import SpaseqCase
 
@@ -120,6 +121,26 @@ def _around_parts(rng: random.Random, names: list[str]) -> str:
         return rng.choice((f"({both} | {other})", f"({other} | {both})"))
     inside = rng.choice((f"({other} {rng.choice(',;:')} {both})", f"({both} {rng.choice(',;:')} {other})"))
     return inside + rng.choice(("", "", "?", "+", "{1,2}"))
+
+
+def lookups_case(rng: random.Random) -> SpaseqCase:
+    """A sequence of single steps, absences between them at times, whose values results look up in their instants."""
+    while True:
+        base = rng.choice((strategies.spaseq_case, strategies.spaseq_case, strategies.long_spaseq_case))(rng)
+        names = [name for name, _ in base.gpms]
+        sequence = rng.choice(names)
+        for _ in range(rng.choice((1, 2, 2, 3))):
+            if rng.random() < 0.2:
+                sequence += f" {rng.choice(',;:')} {rng.choice(names)}!"
+            step = f"({' & '.join(rng.sample(names, 2))})" if len(names) > 1 and rng.random() < 0.1 else ""
+            sequence += f" {rng.choice(',;:::')} {step or rng.choice(names)}"
+        case = replace(base, sequence=sequence, clauses=base.clauses.replace("PARTITION BY (?s)", "").strip())
+        if rng.random() < 0.6:
+            case = replace(case, select="*")
+        if rng.random() < 0.15:
+            case = with_after(rng, case)
+        if _is_taken(case) and CompiledQuery(case.text).lookups is not None:
+            return case
 
 
 _TIMES = ("1 SECOND", "2 SECONDS", "3 SECONDS", "500 MILLISECONDS", "1.5 SECONDS", "9 SECONDS")

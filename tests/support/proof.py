@@ -494,6 +494,10 @@ KINDS = {
         drawn_sequences.lasting_case, frozenset({"batch", "one by one", "snapshot"}),
         drawn_sequences.smaller_sequences,
     ),
+    "lookups": _spaseq(
+        drawn_sequences.lookups_case, frozenset({"batch", "one by one", "cuts", "snapshot"}),
+        drawn_sequences.smaller_sequences,
+    ),
     "rounds": Kind(
         drawn_rounds.rounds_case, lambda drawn: drawn.case, drawn_rounds.answers,
         _spaseq_problem, drawn_rounds.smaller_rounds, _rounds_toml, frozenset({"batch", "one by one", "snapshot"}),

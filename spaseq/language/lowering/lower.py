@@ -39,6 +39,7 @@ from spaseq.language.guards.guards import LAST, Free, Lasts, Meets, Pass, Take
 from spaseq.language.semantics.check import CheckedQuery
 from spaseq.language.semantics.expand import Conjunction, Step, Variant
 from spaseq.language.semantics.filters import FilterNames, decided_filters
+from spaseq.language.semantics.lookups import Lookups
 from spaseq.language.syntax.ast import Operator
 
 if TYPE_CHECKING:
@@ -112,9 +113,9 @@ class _Place:
     collect: frozenset[str] = frozenset()
 
 
-def lower(query: CheckedQuery) -> Pattern:
-    """The core pattern of a query's sequence expression."""
-    return balance(Or, [_Lowering(query).variant(variant) for variant in query.variants])
+def lower(query: CheckedQuery, lookups: Lookups | None) -> Pattern:
+    """The core pattern of a query's sequence expression. Runs do not keep the variables of `lookups`."""
+    return balance(Or, [_Lowering(query, lookups).variant(variant) for variant in query.variants])
 
 
 def lower_silence(query: CheckedQuery) -> Around:
@@ -127,15 +128,16 @@ def lower_silence(query: CheckedQuery) -> Around:
 
 
 class _Lowering:
-    def __init__(self, query: CheckedQuery) -> None:
+    def __init__(self, query: CheckedQuery, lookups: Lookups | None) -> None:
         self._query = query
+        self._shown = frozenset(query.clauses.needed) - (lookups.variables if lookups else frozenset())
         self._patterns = query.patterns
         self._goal = set() if query.after is None else {query.after.variable}
 
     def variant(self, variant: Variant) -> Pattern:
         """The pattern of a variant."""
         query = self._query
-        behind = frozenset(query.clauses.needed) | self._mentions(variant.after)
+        behind = self._shown | self._mentions(variant.after)
         if variant.after:
             behind |= frozenset(query.partition)  # tells the instants of a run's own partition from those of others
         before = variant.before if query.lasting.silence is None else ()

@@ -21,6 +21,7 @@ from spaseq.gpm.serialise import key_parts, nquads_of_key, nquads_of_keys, nquad
 from spaseq.language.guards.encoding import TermCodes
 from spaseq.language.results.history import History
 from spaseq.language.results.match import Match
+from spaseq.language.results.step_values import StepValues
 from spaseq.rdf import GraphEvent, is_triple_key
 
 _TEXTS: Final = 1 << 17
@@ -214,21 +215,31 @@ class FoundColumns:
         return pa.RecordBatch.from_pydict(columns)
 
 
-def columns_of(found: MatchBatch, selected: frozenset[str], history: History) -> FoundColumns | None:
+def columns_of(
+    found: MatchBatch, selected: frozenset[str], history: History, values: StepValues | None = None
+) -> FoundColumns | None:
     """The matches of the engine, one for each different projected mapping, with the identity and order of `Match`es.
-    None if that needs the terms."""
-    rows = found.rows
-    if not isinstance(rows, CodedRows) or not isinstance(rows.owner, TermCodes):
-        return None
-    registers, terms, lists = rows.owner.columns(selected), rows.owner.terms, rows.owner.chains
-    if registers is None:
-        return None
-    match = np.arange(len(found))
-    places = rows.firsts
-    if len(rows) and rows.counts.max() > 1:
-        match = np.repeat(match, rows.counts)
-        places = ranges(rows.firsts, rows.counts)
-    codes = {name: rows.codes[places, registers[name]] for name in sorted(registers)}
+    None if that needs the terms. `values`: those that runs do not keep, if there are any."""
+    terms: CodedTerms
+    lists: CodedLists | None = None
+    if values is None:
+        rows = found.rows
+        if not isinstance(rows, CodedRows) or not isinstance(rows.owner, TermCodes):
+            return None
+        registers, terms, lists = rows.owner.columns(selected), rows.owner.terms, rows.owner.chains
+        if registers is None:
+            return None
+        match = np.arange(len(found))
+        places = rows.firsts
+        if len(rows) and rows.counts.max() > 1:
+            match = np.repeat(match, rows.counts)
+            places = ranges(rows.firsts, rows.counts)
+        codes = {name: rows.codes[places, registers[name]] for name in sorted(registers)}
+    else:
+        looked_up = values.columns(found, selected)
+        if looked_up is None:
+            return None
+        (match, codes), terms = looked_up, values.terms
     if len(match) > len(found):
         if any((column == NOTHING).any() for column in codes.values()):
             return None
@@ -242,7 +253,9 @@ def columns_of(found: MatchBatch, selected: frozenset[str], history: History) ->
     def positions_of(row: int) -> np.ndarray:
         return found.positions[found.offsets[match[row]] : found.offsets[match[row] + 1]]
 
-    repeated = again(found.start[match], found.end[match], positions_of, codes.values())
+    repeated = np.zeros(0, np.int64)
+    if values is None:  # else there are no partitions, and one way to take the positions
+        repeated = again(found.start[match], found.end[match], positions_of, codes.values())
     if len(repeated):
         match, codes = np.delete(match, repeated), {name: np.delete(c, repeated) for name, c in codes.items()}
     offsets, positions = found.offsets, found.positions

@@ -111,6 +111,11 @@ class History(Blocks[_Block]):
     def __len__(self) -> int:
         return super().__len__() - self._gone
 
+    @property
+    def first(self) -> int | None:
+        """The position of the first instant that is held; None if none is."""
+        return int(self.blocks[0].positions[self._gone]) if self.blocks else None
+
     def time(self, position: int) -> int:
         """The time of an instant."""
         block, row = self.place(position)

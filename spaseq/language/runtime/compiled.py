@@ -29,6 +29,7 @@ from spaseq.language.runtime.unmatched import Input
 from spaseq.language.semantics.advice import advice
 from spaseq.language.semantics.check import CheckedQuery, check
 from spaseq.language.semantics.lasting import Lasting
+from spaseq.language.semantics.lookups import lookups_of
 from spaseq.language.solving.solve import Solver
 from spaseq.language.syntax.parse import parse
 from spaseq.language.syntax.printer import print_within
@@ -50,7 +51,8 @@ class CompiledQuery(compiled.CompiledQuery):
         self.variables: tuple[str, ...] = self.checked.select
         self.streams: tuple[tuple[str, str], ...] = self.checked.streams
         self._expect_keys(self.checked.partition)
-        self.pattern = lower(self.checked)
+        self.lookups = lookups_of(self.checked)
+        self.pattern = lower(self.checked, self.lookups)
         self._check_start()
         within = self.checked.tree.within
         self.within = "" if within is None or within.by_events else print_within(within)
@@ -202,6 +204,9 @@ class CompiledQuery(compiled.CompiledQuery):
             ranges = "the whole stream" if self.checked.window is None else "its window"
             yield f"results wait for the end of {ranges}: a clause ranges over all its solutions"
         yield from _explain_lasting(self.checked)
+        if self.lookups is not None:
+            names = " ".join(f"?{name}" for name in sorted(self.lookups.variables))
+            yield f"looked up in the instants of a match, not kept by runs: {names}"
         if self.checked.partition:
             yield "partition: " + " ".join("?" + v for v in self.checked.partition)
         yield from self.growth

@@ -32,11 +32,13 @@ from spaseq.language.results.columns import FoundColumns, columns_of
 from spaseq.language.results.history import History, Pool
 from spaseq.language.results.match import Match
 from spaseq.language.results.results import Results, term_order
+from spaseq.language.results.step_values import StepValues
 from spaseq.language.runtime.absence import Endings, Sightings, Waiting, mappings_of
 from spaseq.language.runtime.pace import Pace
 from spaseq.language.runtime.steps import StepFinder
 from spaseq.language.runtime.unmatched import Input, why_none
 from spaseq.language.semantics.check import CheckedQuery
+from spaseq.language.semantics.lookups import lookups_of
 from spaseq.language.solving.chunks import Chunk, chunk_of, places_of
 from spaseq.language.solving.instant_rows import InstantRows
 from spaseq.language.solving.instants import InstantBatch, Rows
@@ -115,6 +117,8 @@ class Recogniser(Recognition):
         registers = MappingRegisters(query.patterns)
         self._sightings = Sightings(query, program.window, registers)
         self._endings = Endings.of(query, program, registers)
+        lookups = lookups_of(query)
+        self._values = None if lookups is None else StepValues(lookups, query.patterns)
         self.counters: Counters = Counters()
         self._known = Memo()  # the numbers that the solver's keys have there; not in a snapshot
         self._history = History()
@@ -218,6 +222,8 @@ class Recogniser(Recognition):
     def _blocks(self, rows: Rows) -> Iterator[Found]:
         codes = self._partition_codes(rows)
         positions, last = rows.positions, 0
+        if self._values is not None:
+            self._values.read(rows)
         while last < len(positions):
             # The rows of an instant stay together, as its matches are distinguished together.
             piece = positions[last : last + self._pace.rows]
@@ -238,7 +244,7 @@ class Recogniser(Recognition):
                     if not passes:
                         yield from self._results.push((), int(batch.times[-1]))
                     continue
-                columns = columns_of(part, self._selected, self._history)
+                columns = columns_of(part, self._selected, self._history, self._values)
                 if columns is None or not passes:
                     matches = self._matches((part,), batch) if columns is None else columns
                     yield from self._results.push(matches, int(batch.times[-1]))
@@ -279,6 +285,8 @@ class Recogniser(Recognition):
                 shown = (instant.events,).__getitem__ if self._keep_events else None
                 self._history.add(rows.positions[:1], rows.times[:1], shown)
             batch = InstantBatch(rows, self.query.patterns, None, self._sightings, row, row + 1)
+            if self._values is not None:
+                self._values.read_one(batch)
             found += door.push(symbol, instant.position, instant.time, key, partial(_same, batch))
         if not found and not self._results.waits and self._endings is None:
             return
@@ -317,7 +325,8 @@ class Recogniser(Recognition):
         solver = self._solver
         own: Parts = {
             "knowledge": [] if solver is None else [solver.knowledge], "patterns": [solver], "keys": [self._known],
-            "events": [self._history], "waiting": [self._endings, self._results], "runs": [self._sightings],
+            "events": [self._history], "values": [self._values], "waiting": [self._endings, self._results],
+            "runs": [self._sightings],
         }  # fmt: skip
         return self.measured(own, outside, [self.query], len(self._history))
 
@@ -362,6 +371,7 @@ class Recogniser(Recognition):
             "history": self._history.snapshot(pool),
             "sightings": self._sightings.snapshot(),
             "endings": None if self._endings is None else self._endings.snapshot(pool),
+            "values": None if self._values is None else self._values.snapshot(),
             "results": self._results.snapshot(pool),
             "events": pool.snapshot(),
         }
@@ -378,6 +388,8 @@ class Recogniser(Recognition):
         self._results.restore(state["results"], events)
         if self._endings is not None:
             self._endings.restore(state["endings"], events)
+        if self._values is not None:
+            self._values.restore(state["values"])
 
     def _partition_codes(self, rows: Rows) -> np.ndarray | None:
         if rows.partitions is None:
@@ -432,7 +444,10 @@ class Recogniser(Recognition):
         """A match that waits for as long as its rows owe an absence."""
         held = self._history.held(positions)
         if self._endings is None:
-            return Waiting(start, end, 0, positions, held, mappings_of(rows), [])
+            sure = mappings_of(rows)
+            if self._values is not None:
+                sure = self._values.mappings(sure, positions)
+            return Waiting(start, end, 0, positions, held, sure, [])
         owing = [row for row in rows if row[2]]
         sure = mappings_of(row for row in rows if not row[2])
         since = self._history.time(start if self.query.lasting.patience is None else end)
@@ -448,3 +463,6 @@ class Recogniser(Recognition):
             self._history.evict(window.open_from(position), attrgetter("positions"))
         else:
             self._history.evict(window.open_from(time))
+        if self._values is not None:
+            first = self._history.first
+            self._values.forget(position + 1 if first is None else first)

@@ -61,7 +61,7 @@ class StepFinder:
             query = replace(self._query, variants=tuple(dict.fromkeys(map(_bare, self._query.variants))), after=None)
             registers, window = MappingRegisters(query.patterns), Window("none")
             program = compile_program(
-                lower(query), window, registers=registers, settings=self._program.settings, valuations=True
+                lower(query, None), window, registers=registers, settings=self._program.settings, valuations=True
             )
             self._aligned = query, program
         return self._aligned

@@ -1,0 +1,71 @@
+"""The variables that results look up in the instants of a match, so that runs need not keep their values.
+
+If every match takes one instant for each step of a fixed sequence, its positions tell which step took which. The
+mapping set of a run is the join of the steps' mapping sets at these instants (Definitions 10 to 12). So a variable that
+no later step, absence or FILTER reads can be left out of the run, and the join made again of the instants of the match.
+A projection that keeps the variables that are still read does not change whether a join is empty.
+
+Runs that differ in such values alone are one configuration: `A : B : C` with `SELECT *` costs the same in any window.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping as MappingABC
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from spaseq.gpm import GraphPattern
+from spaseq.language.semantics.expand import Conjunction
+from spaseq.language.semantics.filters import conditions, conjunction_binds
+
+if TYPE_CHECKING:
+    from spaseq.language.semantics.check import CheckedQuery
+
+
+@dataclass(frozen=True, slots=True)
+class Lookups:
+    """`variables`: those that results look up. `steps`: for each position of a match the conjunction that took it, and
+    the variables to be read of its mappings there, sorted; none of a step whose values the run keeps."""
+
+    variables: frozenset[str]
+    steps: tuple[tuple[Conjunction, tuple[str, ...]], ...]
+
+
+def lookups_of(query: CheckedQuery) -> Lookups | None:
+    """The lookups of a query; None if it has none.
+
+    It has none with alternatives, repetitions, an absence at the end, which a waiting match is joined with, or
+    PARTITION BY, as a match does not tell its key. Steps that a FILTER ties to others, and those that share variables
+    with such steps, keep their values: a FILTER would have to be decided again for each match.
+    """
+    variant = query.variants[0]
+    steps = [step for step in variant.steps if not step.gap]
+    plain = all(len(s.alternatives) == 1 and not s.inner and s.rounds is None and s.among is None for s in steps)
+    if len(query.variants) > 1 or variant.after or query.partition or not plain:
+        return None
+    taken = [step.alternatives[0] for step in steps]
+    binds = [conjunction_binds(query.patterns, conjunction) for conjunction in taken]
+    tied = _in_filters(query.patterns, taken)
+    loose = set(range(len(taken)))
+    while fresh := {i for i in loose if binds[i] & tied}:
+        loose -= fresh
+        tied = tied.union(*(binds[i] for i in fresh))
+    looked_up = frozenset(query.clauses.needed).intersection(frozenset().union(*(binds[i] for i in loose)))
+    # The last step's values are in no run that waits, so they alone are not worth a lookup.
+    if not looked_up & frozenset().union(*binds[:-1]):
+        return None
+    read = [looked_up | frozenset().union(*(b for j, b in enumerate(binds) if j != i)) for i in range(len(taken))]
+    return Lookups(
+        looked_up,
+        tuple((c, tuple(sorted(binds[i] & read[i])) if i in loose else ()) for i, c in enumerate(taken)),
+    )
+
+
+def _in_filters(patterns: MappingABC[str, GraphPattern], taken: list[Conjunction]) -> frozenset[str]:
+    """The variables of the FILTERs that are decided in the join of a step with the run, and those of such steps."""
+    found: frozenset[str] = frozenset()
+    for conjunction in taken:
+        decided = [condition.variables for condition, _ in conditions(patterns, conjunction, inner=False)]
+        if decided:
+            found = found.union(conjunction_binds(patterns, conjunction), *decided)
+    return found
