@@ -185,8 +185,11 @@ class GuardRun(Run):
     def _pooled_registers(
         self, live: np.ndarray, owners: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-        """Of the configurations `live` the places of pools and the registers that hold POOLED, int64 (n,) each; rows of
-        registers with the values of the rows of pools, int64 (rows, registers); and where these values are in them."""
+        """The places of pools among the configurations `live`, and the registers that hold POOLED: int64 (n,) each.
+
+        Also the values of the rows of pools as rows of registers, int64 (rows, registers), and their places there,
+        bool.
+        """
         assert self._pools is not None
         pools, registers = np.nonzero(self._confs[live, reg.REGISTERS :] == reg.POOLED)
         held = self._confs[owners[owners >= 0], reg.REGISTERS :] == reg.POOLED
@@ -197,7 +200,7 @@ class GuardRun(Run):
 
     @property
     def _pool_counts(self) -> np.ndarray:
-        """How many values the rows of each cell have, if it is a pool: int64 (cells,)."""
+        """The number of values that each row of a cell has, 0 if it is no pool: int64 (cells,)."""
         found: np.ndarray = (self._confs[:, reg.REGISTERS :] == reg.POOLED).sum(axis=1)
         return found
 

@@ -78,11 +78,12 @@ _REACH = {"=": k.SAME, "<": k.BELOW, "<=": k.BELOW, ">": k.ABOVE, ">=": k.ABOVE}
 
 
 class Pooled(NamedTuple):
-    """The registers whose values the pools of a set of states keep, and whether there is one and runs move only by
-    tests on it."""
+    """The registers whose values the pools of a set of states keep. `by_tests`: there is one, and runs move only by
+    tests on it. `ends`: tests end runs, so that few of them stay for long."""
 
     registers: tuple[int, ...] = ()
     by_tests: bool = False
+    ends: bool = False
 
 
 NO_POOLS = Pooled()
@@ -193,7 +194,7 @@ class GuardedAutomaton:
         able to wait. There must be no other register, or an equality must look up the pool. A register that is only
         tested by `=`, if runs move on by that, needs no pool.
         """
-        alive = frozenset().union(*(self._alive[q] & self._filled[q] for q in states))
+        alive = self._registers_of(states)
         ways = [i for q in states for i in self._out[q]]
         loops = [i for i in ways if _is_loop(self._all[i], self._ops[i])]
         waits = {self._all[i].source for i in loops} == states and not any(self._all[i].rank for i in ways)
@@ -208,7 +209,12 @@ class GuardedAutomaton:
         always = {self._all[i].source for i in loops if not self._needs[i]} == states
         moving = [i for i in ways if i not in loops]
         by_tests = always and len(found) == 1 and all(self._moves_by_test(i, found[0]) for i in moving)
-        return Pooled(found, by_tests)
+        return Pooled(found, by_tests, any(isinstance(op, Unless) for i in ways for op in self._ops[i]))
+
+    def _registers_of(self, states: frozenset[int]) -> set[int]:
+        """The registers that a run in all of these states may hold: each state that needs one may find it filled."""
+        needed = set().union(*(self._alive[q] for q in states))
+        return {r for r in needed if all(r in self._filled[q] for q in states if r in self._alive[q])}
 
     def _moves_by_test(self, i: int, register: int) -> bool:
         """True if a run does nothing by transition i if no test of a register holds."""
@@ -336,8 +342,8 @@ class GuardedAutomaton:
         indexed[: len(self._indexed)] = self._indexed
         pooled = np.full((capacity, 2 + DIMENSIONS), -1, np.int32)
         pooled[:, :2] = 0
-        for row, (registers, by_tests) in zip(pooled, self.pools, strict=False):
-            row[: 2 + len(registers)] = len(registers), by_tests, *registers
+        for row, (registers, by_tests, ends) in zip(pooled, self.pools, strict=False):
+            row[: 2 + len(registers)] = len(registers), by_tests + 2 * ends, *registers
         return GuardTables(
             k.Automaton(
                 np.array(able, np.int32),

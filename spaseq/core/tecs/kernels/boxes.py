@@ -2,15 +2,16 @@
 
 A row of such a pool has up to `DIMENSIONS` values. The tree's levels take the bits of the values in turn, from the
 highest on: level `bit * values + number of the value`. So it is a k-d tree (J. L. Bentley, 1975) as a
-priority search tree. Laws 1, 3 and 4 of `pools` hold as they are; law 2 holds of levels, and two rows never meet on a
-way down if all their values are equal. A row also has a *box*: for each value a range that has those of the subtree. It
-may be too large, since it does not shrink when rows leave.
+priority search tree. Laws 1, 3 and 4 of `pools` hold as they are, and law 2 holds of levels in place of bits. A row
+also has a *box*: for each value a range that has those of the subtree. It may be too large, since it does not shrink
+when rows leave.
 
 *A range of each value* is folded from the rows on the way and from the children whose boxes lie in it. On values that
-depend on each other (`a.price * 0.9` and `a.price * 1.1`) this visits O(depth) rows, on independent ones O(n^(1 - 1/k)).
+depend on each other (`a.price * 0.9` and `a.price * 1.1`) this visits O(depth) rows, on independent ones
+O(n^(1 - 1/k)).
 
-*Rows are taken out* if an event ends their runs (`cut_rows`): whole subtrees are let go, and a row on the way gives
-its place to the later of its children, and so on down. O(depth²) for one value.
+*Rows are taken out* if an event ends their runs (`cut_rows`). Whole subtrees are let go. A row on the way gives its
+place to the later of its children, and so on down. O(depth²) for one value.
 """
 
 # mypy: disable-error-code="no-untyped-def"

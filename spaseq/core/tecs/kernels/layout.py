@@ -94,6 +94,10 @@ P_BOX = 10  # the least and the greatest first value of the subtree, or ones bey
 WIDE_COLUMNS = 16
 DIMENSIONS = 3  # the most values of a row
 
+# bits of column 1 of `Pools.pooled`
+BY_TESTS = 1  # there is one register, and runs move only by tests on it
+ENDS_RUNS = 2  # tests end some runs
+
 # columns of `Pools.trees`, one row per cell
 T_ROOT = 0
 T_TOP = 1  # the highest level at which two rows of the tree differ, NIL if none do: with one value, a bit
@@ -245,8 +249,8 @@ class Pools(NamedTuple):
     ways: np.ndarray
     """int64, (n, 4): scratch, rows of a tree that are still to be visited."""
     pooled: np.ndarray
-    """int32, (sets of states, 2 + DIMENSIONS): how many registers there are whose values a set's pools keep; 1 if runs
-    move only by a test on the one there is; these registers."""
+    """int32, (sets of states, 2 + DIMENSIONS): the number of registers whose values a set's pools keep, BY_TESTS and
+    ENDS_RUNS, these registers."""
     modes: np.ndarray
     """int8, (buckets,): 1 if runs that reach a partition's set of states enter pools."""
     cuts: np.ndarray

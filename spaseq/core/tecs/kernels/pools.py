@@ -43,7 +43,6 @@ from spaseq.core.tecs.kernels.layout import (
     LEFT,
     LENGTH,
     MAX,
-    MELD_DEPTH,
     MERGED,
     NEEDED,
     NIL,

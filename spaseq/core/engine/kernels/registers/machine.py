@@ -73,6 +73,7 @@ from spaseq.core.engine.kernels.registers.pooling import (
     pool_values,
 )
 from spaseq.core.jit import hot, inline, kernel
+from spaseq.core.tecs.kernels.boxes import fold_values, has_rows
 from spaseq.core.tecs.kernels.layout import (
     CONSUME_NONE,
     DONE,
@@ -112,7 +113,6 @@ from spaseq.core.tecs.kernels.layout import (
     STAY,
     UNPOOL,
 )
-from spaseq.core.tecs.kernels.boxes import fold_values, has_rows
 from spaseq.core.tecs.kernels.structure import clear_cell
 
 
@@ -399,7 +399,9 @@ def plan_event(
             if count < 0:
                 return count
             # PERF: the call copies all arrays of pools, 25 ns of the 130 of an event
-            if count - before > st[POOL_FROM] and can_pool(effects.pools, bucket, mover[MOVER]):
+            if count - before > st[POOL_FROM] and can_pool(
+                effects.pools, st, bucket, mover[MOVER], count - before
+            ):  # fmt: skip
                 st[NEEDED] = bucket
                 return np.int64(-POOL_UP)
     return count
