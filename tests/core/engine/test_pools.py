@@ -10,7 +10,7 @@ import pytest
 
 import ceql
 from ceql.runtime.session import Session
-from spaseq.core.engine.runs import pooled
+from spaseq.core.engine.runs import coded_automaton, pooled
 from spaseq.core.engine.runs.coded import GuardRun
 from spaseq.core.tecs import Arena
 from spaseq.core.tecs.kernels import layout as k
@@ -55,6 +55,7 @@ TEXTS = ("", "a", "ab", "b", None)
 @pytest.fixture(autouse=True)
 def _pools_from_the_start(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(pooled, "FROM", 0)
+    monkeypatch.setattr(coded_automaton, "SMALL", 0)
 
 
 def drawn(rng: random.Random) -> tuple[str, list[dict[str, Any]]]:

@@ -77,6 +77,10 @@ _STEPS = {
 _REACH = {"=": k.SAME, "<": k.BELOW, "<=": k.BELOW, ">": k.ABOVE, ">=": k.ABOVE}
 
 
+SMALL = 16
+"""A window of so many events has too few runs for pools, and an event costs a tenth less in the kernel without them."""
+
+
 class Pooled(NamedTuple):
     """The registers whose values the pools of a set of states keep. `by_tests`: there is one, and runs move only by
     tests on it. `ends`: tests end runs, so that few of them stay for long."""
@@ -414,8 +418,9 @@ def explain_growth(program: Program) -> list[str]:
 
 
 def may_pool(program: Program) -> bool:
-    """True if all runs are kept, and a rule discards none of them by its start."""
-    return after_rule(program) is None and kernel_order(program) in (KEEP_ALL, KEEP_OPEN, ENDS)
+    """True if all runs are kept, a rule discards none of them by its start, and the window may have many of them."""
+    few = program.window.by_position and program.window.size <= SMALL
+    return after_rule(program) is None and kernel_order(program) in (KEEP_ALL, KEEP_OPEN, ENDS) and not few
 
 
 def _is_loop(t: Transition, ops: tuple[Op, ...]) -> bool:

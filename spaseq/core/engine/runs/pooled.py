@@ -49,15 +49,9 @@ class RunPools:
         self._trees = np.zeros((0, k.TREE_COLUMNS), np.int64)
         self._modes = np.zeros(0, np.int8)
         self._pieces = np.zeros((k.PIECES, 2), np.int64)
-        deepest = 2 * 64 * k.DIMENSIONS + 8
-        self._scratch = (
-            np.zeros((k.MELD_DEPTH, 2), np.int64), np.zeros(deepest, np.int64), np.zeros((deepest, 4), np.int64),
-        )  # fmt: skip
+        self._scratch = np.zeros((k.MELD_DEPTH, 2), np.int64), np.zeros((2 * 64 * k.DIMENSIONS + 8, 4), np.int64)
         self._cuts = np.zeros(((k.DIMENSIONS + 1) * (2 * tests + 2), 2), np.int64)
-        self._own = (
-            np.zeros((2, k.DIMENSIONS), np.int64), np.zeros((k.DIMENSIONS, 2), np.int64),
-            np.zeros(k.DIMENSIONS, np.int64), np.zeros(k.DIMENSIONS, np.int64), np.zeros(width, np.int64),
-        )  # fmt: skip
+        self._own = np.zeros((k.DIMENSIONS, k.BOX_COLUMNS), np.int64), np.zeros(width, np.int64)
         arena.st[k.STARTS_ONLY] = starts_only
         arena.st[k.POOL_FROM] = FROM
         arena.st[k.POOL_FREE] = k.NIL

@@ -220,8 +220,8 @@ def hang_box(pools, nodes, st, cell, row, low):
 
 
 @kernel
-def enter_pool(pools, nodes, cells, st, cell, values, first, count, node, start, ties, ties_max, low):
-    """Adds a run, an output or bottom node, to a pool under values[first : first + count].
+def enter_pool(pools, nodes, cells, st, cell, move, first, count, node, start, ties, ties_max, low):
+    """Adds a run, an output or bottom node, to a pool under the values move[first : first + count].
 
     `ties`: a node of the shape of `heaps` for further runs with these values, with the maximum start `ties_max`; NIL
     for none. There is a free row, and room as of `hang_row`.
@@ -231,7 +231,7 @@ def enter_pool(pools, nodes, cells, st, cell, values, first, count, node, start,
     st[POOL_FREE] = rows[row, P_LEFT]
     st[POOL_LEFT] -= 1
     for number in range(count):
-        rows[row, value_column(number)] = values[first + number]
+        rows[row, value_column(number)] = move[first + number]
     rows[row, P_NODE] = node
     rows[row, P_START] = start
     rows[row, P_LEFT] = NIL
@@ -279,7 +279,7 @@ def plant_rows(pools, nodes, cells, st, checks, which, owners, lows, first):
 @hot
 def relate(rows, row, level, count, box):
     """The relation of a subtree to a box: APART, INSIDE or ACROSS. `level`: that at which the row's children differ;
-    `box`: int64 (DIMENSIONS, 2), the least and the greatest of each value."""
+    `box`: as of `Pools`."""
     if count == 1:
         value = rows[row, P_VALUE]
         if level >= 63:
@@ -384,7 +384,7 @@ def fold_box(pools, nodes, st, checks, cell, low):
     return DONE, fold_pieces(nodes, st, pieces, count, low), latest
 
 
-@kernel
+@hot
 def fold_values(pools, nodes, st, checks, cell, low):
     """(status, node, maximum start) of the live runs of a pool with values in `pools.box`; a maximum start NIL if there
     are none. Statuses: DONE, GROW_NODES, GROW_PIECES."""

@@ -104,6 +104,15 @@ T_TOP = 1  # the highest level at which two rows of the tree differ, NIL if none
 T_VALUES = 2  # how many values its rows have
 TREE_COLUMNS = 3
 
+# columns of `Pools.box`
+B_LEAST = 0  # of a range of this value
+B_GREATEST = 1
+B_VALUE = 2  # with which a run enters a pool
+B_SKIPPED = 3  # likewise if it skips the event
+B_CUTS = 4  # the first range of this value in `cuts`
+B_COUNT = 5  # and how many there are
+BOX_COLUMNS = 6
+
 # selection: which of the complex events with one end are reported
 KEEP_ALL = 0
 BEST_NEXT = 1
@@ -244,8 +253,6 @@ class Pools(NamedTuple):
     """int64, (PIECES or more, 2): scratch, nodes and maximum starts."""
     path: np.ndarray
     """int64, (MELD_DEPTH, 2): scratch of `meld`."""
-    stack: np.ndarray
-    """int64, (n,): scratch, a way down a tree."""
     ways: np.ndarray
     """int64, (n, 4): scratch, rows of a tree that are still to be visited."""
     pooled: np.ndarray
@@ -255,14 +262,8 @@ class Pools(NamedTuple):
     """int8, (buckets,): 1 if runs that reach a partition's set of states enter pools."""
     cuts: np.ndarray
     """int64, (c, 2): scratch, ranges of values, first and last."""
-    ranges: np.ndarray
-    """int64, (2, DIMENSIONS): scratch, for each register of a pool the first of its ranges in `cuts`, and how many."""
     box: np.ndarray
-    """int64, (DIMENSIONS, 2): scratch, a range of each value."""
-    values: np.ndarray
-    """int64, (DIMENSIONS,): scratch, the values with which a run enters a pool."""
-    skipped: np.ndarray
-    """int64, (DIMENSIONS,): scratch, likewise of a run that skips the event."""
+    """int64, (DIMENSIONS, BOX_COLUMNS): scratch, a row for each value."""
     held: np.ndarray
     """int64, (registers,): scratch, the registers of one run of a pool."""
 

@@ -269,20 +269,20 @@ def unite_row(rows, nodes, st, row, left, right, low):
 @kernel
 def refresh(pools, nodes, st, checks, row, low):
     """Makes the stale unions of a subtree: DONE, or GROW_NODES, and then it goes on from there at the next call."""
-    rows, stack = pools.rows, pools.stack
-    stack[0] = row
+    rows, ways = pools.rows, pools.ways
+    ways[0, 3] = row
     depth = 1
     while depth > 0:
         if not has_room(nodes, st, checks, 1024):
             return GROW_NODES
-        here = stack[depth - 1]
+        here = ways[depth - 1, 3]
         left = live_child(rows, here, P_LEFT, low)
         right = live_child(rows, here, P_RIGHT, low)
         if left >= 0 and rows[left, P_UNION] < 0:
-            stack[depth] = left
+            ways[depth, 3] = left
             depth += 1
         elif right >= 0 and rows[right, P_UNION] < 0:
-            stack[depth] = right
+            ways[depth, 3] = right
             depth += 1
         else:
             unite_row(rows, nodes, st, here, left, right, low)

@@ -75,6 +75,8 @@ from spaseq.core.engine.kernels.registers.pooling import (
 from spaseq.core.jit import hot, inline, kernel
 from spaseq.core.tecs.kernels.boxes import fold_values, has_rows
 from spaseq.core.tecs.kernels.layout import (
+    B_SKIPPED,
+    B_VALUE,
     CONSUME_NONE,
     DONE,
     E_CLASS,
@@ -200,7 +202,7 @@ def plan_moves(
                 if pools is not None:
                     skip_pooled = pooled
                     for i in range(pooled):
-                        pools.skipped[i] = pools.values[i]
+                        pools.box[i, B_SKIPPED] = pools.box[i, B_VALUE]
                 continue
             moves[count, SOURCE] = origin
             moves[count, MARK_TO] = cell
@@ -213,7 +215,7 @@ def plan_moves(
                 moves[count, M_POOLED] = pooled
                 moves[count, M_SKIP_POOLED] = 0
                 for i in range(pooled):
-                    moves[count, M_VALUE + i] = pools.values[i]
+                    moves[count, M_VALUE + i] = pools.box[i, B_VALUE]
                 if origin == RANGE:
                     moves[count, M_NODE] = node
                     moves[count, M_MAX] = latest
@@ -247,7 +249,7 @@ def plan_moves(
             if pools is not None and skip_pooled and skip_to >= 0:
                 moves[count - 1, M_SKIP_POOLED] = skip_pooled
                 for i in range(skip_pooled):
-                    moves[count - 1, M_SKIP_VALUE + i] = pools.skipped[i]
+                    moves[count - 1, M_SKIP_VALUE + i] = pools.box[i, B_SKIPPED]
             if accepts and outputs:  # the tag behind that of the marking transition, which was the last, if it accepts
                 tag = note_answers(st, effects, groups[skip], several)
                 if tag < 0:

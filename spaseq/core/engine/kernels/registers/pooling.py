@@ -43,6 +43,11 @@ from spaseq.core.jit import hot, kernel
 from spaseq.core.tecs.kernels.boxes import enter_pool, value_column
 from spaseq.core.tecs.kernels.heaps import add_to_heap, insert_in_heap, tie_entries
 from spaseq.core.tecs.kernels.layout import (
+    B_COUNT,
+    B_CUTS,
+    B_GREATEST,
+    B_LEAST,
+    B_VALUE,
     BY_TESTS,
     CUT,
     DIMENSIONS,
@@ -161,7 +166,7 @@ def is_pool(pools, state, registers):
     return found
 
 
-@kernel
+@hot
 def cut_values(pools, automaton, mover, values, state, registers):
     """Cuts the values of a pool, of several registers, into boxes of which the mover's tests hold alike: their number,
     0 or more. `hold_box` has each."""
@@ -172,8 +177,8 @@ def cut_values(pools, automaton, mover, values, state, registers):
         at = pools.pooled[state, 2 + i]
         if registers[at] == POOLED:
             count = cut_register(pools, automaton, mover, values, at, pools.pooled[state, 1] & BY_TESTS != 0, first)
-            pools.ranges[0, found] = first
-            pools.ranges[1, found] = count
+            pools.box[found, B_CUTS] = first
+            pools.box[found, B_COUNT] = count
             first += count
             turns *= count
             found += 1
@@ -192,10 +197,10 @@ def hold_box(pools, confs, source, turn):
     for i in range(pooled[state, 0]):
         at = pooled[state, 2 + i]
         if held[at] == POOLED:
-            place = pools.ranges[0, found] + turn % pools.ranges[1, found]
-            turn //= pools.ranges[1, found]
-            pools.box[found, 0] = pools.cuts[place, 0]
-            pools.box[found, 1] = pools.cuts[place, 1]
+            place = pools.box[found, B_CUTS] + turn % pools.box[found, B_COUNT]
+            turn //= pools.box[found, B_COUNT]
+            pools.box[found, B_LEAST] = pools.cuts[place, 0]
+            pools.box[found, B_GREATEST] = pools.cuts[place, 1]
             held[at] = pools.cuts[place, 0]
             found += 1
 
@@ -212,12 +217,12 @@ def moves_on(groups, count):
 @hot
 def take_values(pools, state, registers):
     """The number of values that a run of a set of states has in its pool, 0 if it is in none. Puts them into
-    `pools.values`; `registers` become those of the pool."""
+    `pools.box`; `registers` become those of the pool."""
     count = 0
     for i in range(pools.pooled[state, 0]):
         at = pools.pooled[state, 2 + i]
         if registers[at] > UNKNOWN:
-            pools.values[count] = registers[at]
+            pools.box[count, B_VALUE] = registers[at]
             registers[at] = POOLED
             count += 1
     return count
@@ -240,8 +245,8 @@ def note_cut(pools, move, cell):
     move[MARK_TO] = NIL
     move[SKIP_TO] = cell
     for i in range(DIMENSIONS):
-        move[M_VALUE + i] = pools.box[i, 0]
-        move[M_SKIP_VALUE + i] = pools.box[i, 1]
+        move[M_VALUE + i] = pools.box[i, B_LEAST]
+        move[M_SKIP_VALUE + i] = pools.box[i, B_GREATEST]
 
 
 @kernel
@@ -288,8 +293,11 @@ def pool_bucket(configurations, structure, pools, bucket, low):
             latest = np.int64(NIL)
             if st[STARTS_ONLY] == 0:
                 ties, latest = tie_entries(nodes, entries, st, cells[cell, FIRST], low, path)
+            move = structure.moves[0]  # the event that asked for pools is planned anew
+            for i in range(count):
+                move[M_VALUE + i] = pools.box[i, B_VALUE]
             enter_pool(
-                pools, nodes, cells, st, pool, pools.values, 0, count, cells[cell, HEAD], cells[cell, HEAD_MAX], ties,
+                pools, nodes, cells, st, pool, move, M_VALUE, count, cells[cell, HEAD], cells[cell, HEAD_MAX], ties,
                 latest, low,
             )  # fmt: skip
             clear_cell(cells, entries, st, cell)
