@@ -6,6 +6,7 @@ from collections import Counter
 
 import numpy as np
 
+from spaseq.core.engine.kernels.registers import layout as reg
 from spaseq.core.engine.runs.coded import GuardRun
 from spaseq.core.tecs.arena import Arena
 from spaseq.core.tecs.kernels import layout as k
@@ -94,19 +95,24 @@ def check_pools(run: GuardRun) -> None:
     lows = np.maximum(run.cell_lows(), arena.st[k.KEEP])
     seen: set[int] = set()
     for cell in run._pool_cells.tolist():
-        root, top = trees[cell].tolist()
+        root, top, count = trees[cell].tolist()
         low = int(lows[cell])
         if arena.cells[cell, k.HEAD_MAX] < low:
             continue
         assert arena.cells[cell, k.HEAD_MAX] == rows[root, k.P_START], "the root has the greatest start"
         assert arena.st[k.STARTS_ONLY] or arena.cells[cell, k.HEAD] == rows[root, k.P_NODE], "the root is the head"
-        _check_tree(arena, rows, root, top, low, seen)
+        held = run._confs[cell, reg.REGISTERS :] == reg.POOLED
+        assert count == held.sum() <= run._tables.pooled[run._confs[cell, reg.CONF_STATE], 0], "a value a register"
+        _check_tree(arena, rows, root, top, count, low, seen)
 
 
-def _check_tree(arena: Arena, rows: np.ndarray, row: int, bit: int, low: int, seen: set[int]) -> set[int]:
-    """The values of a live tree of at least one row, whose children differ in `bit`."""
+def _check_tree(
+    arena: Arena, rows: np.ndarray, row: int, level: int, count: int, low: int, seen: set[int]
+) -> set[tuple[int, ...]]:
+    """The values, `count` of a row, of a live tree of at least one row, whose children differ at `level`."""
     own = rows[row].tolist()
-    held = {own[k.P_VALUE]}
+    held = {(own[k.P_VALUE], *own[k.P_MORE : k.P_MORE + count - 1])}
+    bit, number = divmod(level, count)
     fresh = own[k.P_UNION] >= 0 and not arena.st[k.STARTS_ONLY]
     for side in (0, 1):
         child = own[k.P_LEFT + side]
@@ -114,10 +120,16 @@ def _check_tree(arena: Arena, rows: np.ndarray, row: int, bit: int, low: int, se
             continue
         assert rows[child, k.P_START] <= own[k.P_START], "starts descend"
         assert not fresh or rows[child, k.P_UNION] >= 0, "what is above stale unions is stale"
-        below = _check_tree(arena, rows, child, bit - 1, low, seen)
-        assert all((value >> bit & 1) ^ (bit == 63) == side for value in below), "values lie on their side"
+        below = _check_tree(arena, rows, child, level - 1, count, low, seen)
+        assert all((values[number] >> bit & 1) ^ (bit == 63) == side for values in below), "values lie on their side"
         held |= below
-    assert bit > 62 or len({value >> max(bit + 1, 0) for value in held}) == 1, "values agree above their level"
+    for number in range(count):
+        of = {values[number] for values in held}
+        agreed = next((at for at in range(64) if at * count + number > level), 64)
+        assert agreed == 64 or len({value >> agreed for value in of}) == 1, "values agree above their level"
+        if count > 1:
+            least, greatest = own[k.P_BOX + 2 * number : k.P_BOX + 2 * number + 2]
+            assert least <= min(of) and max(of) <= greatest, "a box has the values of its subtree"
     if arena.st[k.STARTS_ONLY]:
         return held
     head = _row(arena, own[k.P_NODE])

@@ -10,7 +10,7 @@ import pytest
 
 import ceql
 from ceql.runtime.session import Session
-from spaseq.core.engine.runs import pooled
+from spaseq.core.engine.runs import coded_automaton, pooled
 from spaseq.core.engine.runs.coded import GuardRun
 from spaseq.core.tecs import Arena
 from spaseq.core.tecs.kernels import layout as k
@@ -31,6 +31,19 @@ PATTERNS = (
     ("A AS a ; (B AS b)+ ; C AS c", "b.p {} a.p"),
     ("A AS a ; B AS b ; C AS c", "c.p {} a.p"),
     ("(A AS a ; NOT C ; B AS b) OR (A AS a ; D AS b)", "b.p {} a.p"),
+    ("A AS a ; B AS b ; C AS c", "b.p {} a.p AND b.k {} a.k"),
+    ("A AS a ; B AS b ; C AS c", "b.p {} a.p * 0.5 AND b.p {} a.p * 1.5"),
+    ("A AS a ; B AS b ; C AS c", "b.p {} a.p AND b.k {} a.k AND b.r {} a.r"),
+    ("A AS a ; B AS b ; C AS c", "b.p {} a.p AND b.k {} a.k AND b.r = a.r"),
+    ("A AS a ; (B OR C) AS b ; D AS d", "b.p {} a.p AND b.k {} a.k AND d.r {} b.r"),
+    ("A AS a ; (B AS b FILTER b.p {} PREV(b.p))+ ; C AS c", "c.k {} a.k"),
+    ("A ; (B AS b FILTER b.p {} PREV(b.p))+ ; (C AS c FILTER c.p {} PREV(c.p))+ ; D", ""),
+    ("A:+ AS a ; B AS b ; C", "b.p {} LAST(a.p)"),
+    ("A AS a ; NOT (B AS b FILTER b.p {} a.p) ; C AS c", ""),
+    ("A AS a ; NOT (B AS b FILTER b.k = a.k) ; C AS c ; D AS d", "c.p {} a.p"),
+    ("A AS a ; NOT (B AS b FILTER b.p {} a.p AND b.k {} a.k) ; (C OR B) AS c ; D AS d", "c.p {} a.p"),
+    ("A AS a ; NOT (D AS x FILTER x.p {} a.p) ; B AS b ; NOT (D AS y FILTER y.p {} b.p) ; C AS c", "b.p {} a.p"),
+    ("A AS a ; NOT (B AS b FILTER b.k = a.k) ; C AS c", "c.r = a.r AND c.p {} a.p"),
 )
 VALUES: tuple[tuple[Any, ...], ...] = (
     (0, 1, 2, 3), (-5.25, -0.5, 0.0, -0.0, 3.5, 1e300, -1e300, 0.1), (-2, None, 1, 2.5),
@@ -42,12 +55,18 @@ TEXTS = ("", "a", "ab", "b", None)
 @pytest.fixture(autouse=True)
 def _pools_from_the_start(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(pooled, "FROM", 0)
+    monkeypatch.setattr(coded_automaton, "SMALL", 0)
 
 
 def drawn(rng: random.Random) -> tuple[str, list[dict[str, Any]]]:
     """A query with order conditions, and a stream for it."""
     pattern, condition = rng.choice(PATTERNS)
-    condition = condition.format(rng.choice(SYMBOLS), rng.choice(SYMBOLS))
+    symbols = [rng.choice(SYMBOLS) for _ in range(4)]
+    if "NOT (" in pattern:
+        symbols = [symbol for symbol in symbols if symbol != "!="] or ["<"]
+    at = pattern.count("{}")
+    symbols = symbols * 4
+    pattern, condition = pattern.format(*symbols[:at]), condition.format(*symbols[at:])
     texts = rng.random() < 0.2 and "*" not in condition
     values: Any = TEXTS if texts else rng.choice(VALUES)
     window = rng.choice(("", " WITHIN 4 EVENTS", " WITHIN 9 EVENTS", " WITHIN 5 SECONDS", " WITHIN 12 [t]"))
@@ -57,8 +76,9 @@ def drawn(rng: random.Random) -> tuple[str, list[dict[str, Any]]]:
     for _ in range(rng.randrange(3, 14 if "+" in pattern else 28)):
         time += rng.choice((0, 1, 1, 2))
         events.append({"type": rng.choice("AABBBCCD"), "p": rng.choice(values), "k": rng.randrange(3),
-                       "g": rng.randrange(2), "t": time, "time": time})  # fmt: skip
-    return f"SELECT * FROM S WHERE ({pattern}) FILTER {condition}{partition}{window}{consume}", events
+                       "r": rng.choice((0, 1, 1, None)), "g": rng.randrange(2), "t": time, "time": time})  # fmt: skip
+    condition = condition and f" FILTER {condition}"
+    return f"SELECT * FROM S WHERE ({pattern}){condition}{partition}{window}{consume}", events
 
 
 def run_of(session: Session) -> Any:

@@ -233,7 +233,7 @@ def apply_planned(structure, runs, count, position, low, dead_before, order, aft
         apply_starts(nodes, cells, st, moves, count, position, low, outs, pools)
         return DONE
     if runs is None:
-        more = 0 if pools is None else 4 * MELD_DEPTH + 16
+        more = 0 if pools is None else 6 * MELD_DEPTH + 24
         status = reserve(nodes, entries, st, checks, position, dead_before, count + 1, more)
         if status == DONE:
             apply_moves(nodes, cells, entries, st, moves, count, position, low, outs, pools)

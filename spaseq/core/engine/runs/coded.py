@@ -52,6 +52,12 @@ def _longer(links: np.ndarray, size: int) -> np.ndarray:
     return np.concatenate([links, np.full((size - len(links), *links.shape[1:]), k.NIL, np.int64)])
 
 
+def _leading(held: np.ndarray, width: int) -> np.ndarray:
+    """As many places at the beginning of each row as `held`, bool (n, registers), has: bool (n, width)."""
+    found: np.ndarray = np.arange(width) < held.sum(axis=1)[:, None]
+    return found
+
+
 class GuardRun(Run):
     """The live configurations, each with a cell of the arena. A configuration is a partition, a set of states, and rows
     with a code per register: the first row in `_confs`, others in `_held`."""
@@ -160,7 +166,7 @@ class GuardRun(Run):
         else:
             lows = self._pool_lows(low)
             _, owners = self._owners(lows)
-            pools, registers, rows = self._pooled_registers(live, owners)
+            pools, registers, rows, held = self._pooled_registers(live, owners)
             first[pools, registers] = reg.NOTHING
             codes = self._codes.evict(np.concatenate([first, others, rows]))
         if codes is None or not len(first):
@@ -168,25 +174,35 @@ class GuardRun(Run):
         first, others, coded = np.split(codes, np.cumsum([len(first), len(others)]))
         if self._pools is not None:
             first[pools, registers] = reg.POOLED
-            found = coded[rows != reg.NOTHING] if len(rows) else coded.reshape(-1)
+            found = self._pools.values(owners)
+            found[_leading(held, found.shape[1])] = coded[held]
         self._confs[live, reg.REGISTERS :], self._held[:, reg.HELD_REGISTERS :] = first, others
         attempt_rows(renumber, len(first), self._confs, self._held, self._tables.indexed)
         self._index_anew()
         if self._pools is not None:
-            self._pools.plant(self._pool_arrays, owners, lows, found)
+            self._pools.plant(self._pool_arrays, owners, lows, self._pool_counts, found)
 
-    def _pooled_registers(self, live: np.ndarray, owners: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Of the configurations `live` the places of pools, and their registers, int64 (n,) each; and rows of registers
-        with the values of the rows of pools: int64 (rows, registers)."""
+    def _pooled_registers(
+        self, live: np.ndarray, owners: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+        """The places of pools among the configurations `live`, and the registers that hold POOLED: int64 (n,) each.
+
+        Also the values of the rows of pools as rows of registers, int64 (rows, registers), and their places there,
+        bool.
+        """
         assert self._pools is not None
-        registers = self._tables.pooled[:, 0].astype(np.int64)[self._confs[live, reg.CONF_STATE]]
-        pools = np.flatnonzero(registers >= 0)
-        pools = pools[self._confs[live[pools], reg.REGISTERS + registers[pools]] == reg.POOLED]
+        pools, registers = np.nonzero(self._confs[live, reg.REGISTERS :] == reg.POOLED)
+        held = self._confs[owners[owners >= 0], reg.REGISTERS :] == reg.POOLED
+        rows = np.full(held.shape, reg.NOTHING, np.int64)
         values = self._pools.values(owners)
-        rows = np.full((len(values), self._codes.registers), reg.NOTHING, np.int64)
-        of = self._tables.pooled[self._confs[owners[owners >= 0], reg.CONF_STATE], 0]
-        rows[np.arange(len(values)), of] = values
-        return pools, registers[pools], rows
+        rows[held] = values[_leading(held, values.shape[1])]
+        return pools, registers, rows, held
+
+    @property
+    def _pool_counts(self) -> np.ndarray:
+        """The number of values that each row of a cell has, 0 if it is no pool: int64 (cells,)."""
+        found: np.ndarray = (self._confs[:, reg.REGISTERS :] == reg.POOLED).sum(axis=1)
+        return found
 
     def _move(
         self, events: np.ndarray, values: np.ndarray, extras: np.ndarray, emit: Emit, write: bool
@@ -213,6 +229,8 @@ class GuardRun(Run):
                 self._answers = np.concatenate([self._answers, np.zeros_like(self._answers)])
             elif status == k.GROW_POOLS:
                 self._grow_pools(events)
+            elif status == k.GROW_PIECES and self._pools is not None:
+                self._pools.add_pieces()
             elif status == k.POOL_UP:
                 self._pool_up(events, int(arena.st[k.NEEDED]))
             elif status == k.UNPOOL:
@@ -424,7 +442,6 @@ class GuardRun(Run):
         """Make configurations of the runs of all pools of some sets of states, which have none any more."""
         assert self._pools is not None
         which, owners = self._owners(lows)
-        registers = self._tables.pooled[:, 0].copy()
         for number in numbers:
             self._automaton.unpool(number)
         self._tables = self._automaton.tables(self._vectors, len(self._tables.indexed))
@@ -433,9 +450,7 @@ class GuardRun(Run):
         for number in numbers:
             cells = which[states[which] == number]
             own = np.where(np.isin(owners, cells), owners, -1)
-            self._pools.dissolve(
-                lambda: (self._arrays, self._pool_arrays), own, int(registers[number]), lows, self._grow
-            )
+            self._pools.dissolve(lambda: (self._arrays, self._pool_arrays), own, lows, self._grow)
             attempt_rows(leave_cells, len(cells), self._arena.structure, self._arrays, self._several, cells)
 
     def compact(self, lows: np.ndarray, roots: np.ndarray = NO_ROOTS) -> None:
@@ -459,7 +474,7 @@ class GuardRun(Run):
     def _configurations(self, low: int) -> LiveSets:
         """The live runs, in sets of configurations. `low`: the first live start."""
         if self._pools is not None:
-            pooled = np.flatnonzero(self._tables.pooled[:, 0] >= 0).tolist()
+            pooled = np.flatnonzero(self._tables.pooled[:, 0] > 0).tolist()
             self._unpool([number for number in pooled if number < len(self._automaton.sets)], self._pool_lows(low))
         live = []
         twins: Counter[Any] = Counter()
@@ -557,15 +572,18 @@ class GuardRun(Run):
         self._tables = self._automaton.tables(self._vectors, len(self._tables.indexed))
         owners = self._pools.restore(state["pools"], live.cells)
         numbers = self._confs[owners[owners >= 0], reg.CONF_STATE]
-        expect((self._tables.pooled[numbers, 0] >= 0).all(), "pools of sets of states that have some")
-        pools, registers, rows = self._pooled_registers(live.cells, owners)
+        expect((self._tables.pooled[numbers, 0] > 0).all(), "pools of sets of states that have some")
+        counts = self._pool_counts
+        owned = counts[owners[owners >= 0]]
+        expect(((owned > 0) & (owned <= self._pools.values(owners).shape[1])).all(), "the values of rows of pools")
+        pools, registers, rows, _ = self._pooled_registers(live.cells, owners)
         expect(np.isin(owners[owners >= 0], live.cells[pools]).all(), "rows of pools alone")
         held[pools, registers] = reg.NOTHING
         self._codes.restore(state["codes"], np.concatenate([held, self._held[:, reg.HELD_REGISTERS :], rows]))
         self._index_anew()
         self._arena.cells[live.cells[pools], k.HEAD] = k.NIL
         lows = np.zeros(len(self._arena.cells), np.int64)
-        self._pools.plant(self._pool_arrays, owners, lows)
+        self._pools.plant(self._pool_arrays, owners, lows, counts)
 
     def _restore_confs(self, live: LiveSets, state: dict[str, Any]) -> None:
         """Configurations and their rows, the links between them made anew."""

@@ -44,7 +44,7 @@ from spaseq.core.engine.program.register_ops import (
 )
 from spaseq.core.engine.program.selection import after_rule, kernel_order
 from spaseq.core.jit import attempt
-from spaseq.core.tecs.kernels.layout import ENDS, KEEP_ALL, KEEP_OPEN
+from spaseq.core.tecs.kernels.layout import DIMENSIONS, ENDS, KEEP_ALL, KEEP_OPEN
 
 _SYMBOLS = {"=": k.EQUAL, "!=": k.DIFFERENT, "<": k.LESS, "<=": k.AT_MOST, ">": k.GREATER, ">=": k.AT_LEAST}
 _RULES = {
@@ -77,6 +77,22 @@ _STEPS = {
 _REACH = {"=": k.SAME, "<": k.BELOW, "<=": k.BELOW, ">": k.ABOVE, ">=": k.ABOVE}
 
 
+SMALL = 16
+"""A window of so many events has too few runs for pools, and an event costs a tenth less in the kernel without them."""
+
+
+class Pooled(NamedTuple):
+    """The registers whose values the pools of a set of states keep. `by_tests`: there is one, and runs move only by
+    tests on it. `ends`: tests end runs, so that few of them stay for long."""
+
+    registers: tuple[int, ...] = ()
+    by_tests: bool = False
+    ends: bool = False
+
+
+NO_POOLS = Pooled()
+
+
 class GuardTables(NamedTuple):
     """The arrays; `indexed` is that of `k.Configurations`, `pooled` that of `Pools`."""
 
@@ -89,9 +105,9 @@ class GuardedAutomaton:
     """The sets of states met so far, and `tables` of them for the symbol classes met so far.
 
     `sets[i]`: the states of set i, 0 being that of the initial state alone. `several`: whether an event may have
-    several values at once, and a configuration several rows. `pools`: for each set, the register whose values tell the
-    runs of a pool apart (`spaseq.core.engine.kernels.registers.pooling`), -1 for none, and 1 if runs move only by a
-    test on it. `unpooled`: the sets that have lost theirs. `has_pools`: True if a state alone may have
+    several values at once, and a configuration several rows. `pools`: for each set, the registers whose values tell the
+    runs of a pool apart (`spaseq.core.engine.kernels.registers.pooling`), and whether there is one and runs move only
+    by a test on it. `unpooled`: the sets that have lost theirs. `has_pools`: True if a state alone may have
     pools; they must be `allowed`.
     """
 
@@ -109,10 +125,10 @@ class GuardedAutomaton:
         self.sets: list[frozenset[int]] = []
         self._numbers: dict[frozenset[int], int] = {}
         self._indexed: list[tuple[int, int]] = []
-        self.pools: list[tuple[int, int]] = []
+        self.pools: list[Pooled] = []
         self.unpooled: set[int] = set()
         self.has_pools: bool = allowed and not self.several
-        self.has_pools &= any(self._pool(frozenset([q]))[0] >= 0 for q in range(cea.states))
+        self.has_pools &= any(self._pool(frozenset([q])).registers for q in range(cea.states))
         self.add(1 << INITIAL)
 
     def add(self, bits: int) -> None:
@@ -120,14 +136,14 @@ class GuardedAutomaton:
         states = frozenset(q for q in range(len(self._out)) if bits >> q & 1)
         self._numbers[states] = len(self.sets)
         self.sets.append(states)
-        self.pools.append(self._pool(states) if self.has_pools else (-1, 0))
-        equal = self._index(states, self.pools[-1][0])
+        self.pools.append(self._pool(states) if self.has_pools else NO_POOLS)
+        equal = self._index(states, self.pools[-1].registers)
         self._indexed.append(equal if equal[0] == k.SAME else self._index(states))
 
     def unpool(self, number: int) -> None:
         """A set of states has no pools any more: an event takes away some of the runs of one."""
         self.unpooled.add(number)
-        self.pools[number] = -1, 0
+        self.pools[number] = NO_POOLS
         self._indexed[number] = self._index(self.sets[number])
 
     def read_in(self, state: int, held: list[int]) -> list[int]:
@@ -175,40 +191,65 @@ class GuardedAutomaton:
             arcs.append((t.label if t.marks else SKIP, t.target, t.rank, first, len(rows), t.source))
         return np.array(arcs, np.int64).reshape(-1, 6), np.array(rows, np.int32).reshape(-1, 4)
 
-    def _pool(self, states: frozenset[int]) -> tuple[int, int]:
-        """The register of the pools of a set, or -1, and whether its runs move only by tests on it.
+    def _pool(self, states: frozenset[int]) -> Pooled:
+        """The registers of the pools of a set.
 
-        All transitions may only compare the register with values of the event, and none may need it afterwards. Runs
-        must be able to wait. There must be no other register, or an equality must look up the pool. A register that is
-        only tested by `=` needs no pool.
+        All transitions may only compare them with values of the event, and none may need them afterwards. Runs must be
+        able to wait. There must be no other register, or an equality must look up the pool. A register that is only
+        tested by `=`, if runs move on by that, needs no pool.
         """
-        alive = frozenset().union(*(self._alive[q] & self._filled[q] for q in states))
+        alive = self._registers_of(states)
         ways = [i for q in states for i in self._out[q]]
         loops = [i for i in ways if _is_loop(self._all[i], self._ops[i])]
         waits = {self._all[i].source for i in loops} == states and not any(self._all[i].rank for i in ways)
         if not waits or ACCEPT in states or INITIAL in states:
-            return -1, 0
-        for register in sorted(alive):
-            tests = [[op for op in self._ops[i] if isinstance(op, Test) and op.register == register] for i in ways]
-            others = alive - {register}
-            if (
-                any(op.symbol != "=" for own in tests for op in own)
-                and all(i in loops or self._compares(i, register) for i in ways)
-                and all(self._equates(ways, other) for other in others)
-                and (not others or self._index(states, register)[0] == k.SAME)
-            ):
-                always = {self._all[i].source for i in loops if not self._needs[i]} == states
-                return register, int(always and all(own or i in loops for i, own in zip(ways, tests, strict=True)))
-        return -1, 0
+            return NO_POOLS
+        found = tuple(r for r in sorted(alive) if self._orders(ways, r) and all(self._compares(i, r) for i in ways))
+        others = alive - set(found)
+        if not found or len(found) > DIMENSIONS or not all(self._equates(ways, other) for other in others):
+            return NO_POOLS
+        if others and self._index(states, found)[0] != k.SAME:
+            return NO_POOLS
+        always = {self._all[i].source for i in loops if not self._needs[i]} == states
+        moving = [i for i in ways if i not in loops]
+        by_tests = always and len(found) == 1 and all(self._moves_by_test(i, found[0]) for i in moving)
+        return Pooled(found, by_tests, any(isinstance(op, Unless) for i in ways for op in self._ops[i]))
+
+    def _registers_of(self, states: frozenset[int]) -> set[int]:
+        """The registers that a run in all of these states may hold: each state that needs one may find it filled."""
+        needed = set().union(*(self._alive[q] for q in states))
+        return {r for r in needed if all(r in self._filled[q] for q in states if r in self._alive[q])}
+
+    def _moves_by_test(self, i: int, register: int) -> bool:
+        """True if a run does nothing by transition i if no test of a register holds."""
+        t, ops = self._all[i], self._ops[i]
+        ends = not t.marks and t.target == t.source and all(isinstance(op, Unless) for op in ops)
+        return ends or any(isinstance(op, Test) and op.register == register for op in ops)
+
+    def _orders(self, ways: list[int], register: int) -> bool:
+        """True if some test on a register lets many of its values pass, or ends runs."""
+        own = [op for i in ways for op in self._ops[i]]
+        ended = [test for op in own if isinstance(op, Unless) for test in op.tests]
+        return any(isinstance(op, Test) and op.register == register and op.symbol != "=" for op in own) or any(
+            isinstance(test, Test) and test.register == register for test in ended
+        )
 
     def _compares(self, i: int, register: int) -> bool:
         """True if all that transition i does with a register is to compare it, and no state behind it needs it."""
         t, written, tainted = self._all[i], False, False
+        if _is_loop(t, self._ops[i]):
+            return True
         for op in self._ops[i]:
             match op:
                 case Test() if op.register == register:
                     if tainted:
                         return False
+                case Unless(tests):
+                    own = [test for test in tests if register in _reads((Unless((test,)),))]
+                    if own and (tainted or not all(isinstance(test, Test) for test in own)):
+                        return False
+                    if not t.marks and t.target == t.source and len(self._ops[i]) == 1:
+                        return not any(isinstance(test, ResidualTest) for test in tests)
                 case Drop() if op.register == register:
                     written, tainted = True, False
                 case Copy() if op.register == register and op.source != register:
@@ -231,10 +272,10 @@ class GuardedAutomaton:
         symbols = {op.symbol for i in ways for op in self._ops[i] if isinstance(op, Test) and op.register == register}
         return symbols == {"="}
 
-    def _index(self, states: frozenset[int], pooled: int = -1) -> tuple[int, int]:
+    def _index(self, states: frozenset[int], pooled: tuple[int, ...] = ()) -> tuple[int, int]:
         """The index of the configurations of a set (`REACH` of its movers), and its register, which is not `pooled`."""
         ways = [(q, i) for q in sorted(states) for i in self._out[q]]
-        found = [test for q, i in ways for test, _ in self._looked_up(q, i) if test.register != pooled]
+        found = [test for q, i in ways for test, _ in self._looked_up(q, i) if test.register not in pooled]
         for wanted in (("=",), ("<", "<=", ">", ">=")):
             for test in found:
                 if test.symbol in wanted:
@@ -265,8 +306,14 @@ class GuardedAutomaton:
             if q == INITIAL or not held:
                 continue
             index, _ = self._index(frozenset([q]))
-            if self.has_pools and self._pool(frozenset([q]))[0] >= 0:
+            values = len(self._pool(frozenset([q])).registers) if self.has_pools else 0
+            if values == 1:
                 found = "a tree by the value compared: O(log n) an event, of n runs, once it would move more than a few"
+            elif values:
+                found = (
+                    f"a tree by the {values} values compared: O(log n) an event, of n runs, if these go together, at"
+                    f" most O(n^{values - 1}/{values}), once it would move more than a few"
+                )
             elif index == k.SAME:
                 found = "looked up by an equality: each event costs the values kept beside it that pass"
             elif index != k.ALL_OF_THEM:
@@ -297,8 +344,10 @@ class GuardedAutomaton:
             movers_from.append(len(movers))
         indexed = np.zeros((capacity, 2), np.int32)
         indexed[: len(self._indexed)] = self._indexed
-        pooled = np.full((capacity, 2), -1, np.int32)
-        pooled[: len(self.pools)] = self.pools
+        pooled = np.full((capacity, 2 + DIMENSIONS), -1, np.int32)
+        pooled[:, :2] = 0
+        for row, (registers, by_tests, ends) in zip(pooled, self.pools, strict=False):
+            row[: 2 + len(registers)] = len(registers), by_tests + 2 * ends, *registers
         return GuardTables(
             k.Automaton(
                 np.array(able, np.int32),
@@ -369,8 +418,9 @@ def explain_growth(program: Program) -> list[str]:
 
 
 def may_pool(program: Program) -> bool:
-    """True if all runs are kept, and a rule discards none of them by its start."""
-    return after_rule(program) is None and kernel_order(program) in (KEEP_ALL, KEEP_OPEN, ENDS)
+    """True if all runs are kept, a rule discards none of them by its start, and the window may have many of them."""
+    few = program.window.by_position and program.window.size <= SMALL
+    return after_rule(program) is None and kernel_order(program) in (KEEP_ALL, KEEP_OPEN, ENDS) and not few
 
 
 def _is_loop(t: Transition, ops: tuple[Op, ...]) -> bool:

@@ -19,7 +19,8 @@ from spaseq.core.jit import attempt_rows
 from spaseq.core.snapshot import array, expect
 from spaseq.core.tecs import Arena
 from spaseq.core.tecs.kernels import layout as k
-from spaseq.core.tecs.kernels.pools import free_rows, mark_rows, plant_rows
+from spaseq.core.tecs.kernels.boxes import plant_rows
+from spaseq.core.tecs.kernels.pools import free_rows, mark_rows
 
 FROM = 8
 """An event that moves more configurations of one list makes pools of them.
@@ -33,6 +34,8 @@ _NODES = (k.P_NODE, k.P_UNION, k.P_TIES)
 """The columns of a row that lead to nodes."""
 _WRITTEN = (k.P_VALUE, k.P_NODE, k.P_START, k.P_TIES, k.P_TIES_MAX)
 """The columns of a row that a snapshot has; the trees are made anew."""
+_VALUES = (k.P_VALUE, *range(k.P_MORE, k.P_MORE + k.DIMENSIONS - 1))
+"""The columns of a row's values; if rows have one only, the first of these."""
 
 
 class RunPools:
@@ -43,13 +46,12 @@ class RunPools:
         self._arena = arena
         self._budget = budget
         self._rows = np.zeros((0, k.ROW_COLUMNS), np.int64)
-        self._trees = np.zeros((0, 2), np.int64)
+        self._trees = np.zeros((0, k.TREE_COLUMNS), np.int64)
         self._modes = np.zeros(0, np.int8)
-        self._scratch = (
-            np.zeros((k.PIECES, 2), np.int64), np.zeros((k.MELD_DEPTH, 2), np.int64), np.zeros(130, np.int64),
-        )  # fmt: skip
-        self._cuts = np.zeros((4 * tests + 4, 2), np.int64)
-        self._held = np.zeros(width, np.int64)
+        self._pieces = np.zeros((k.PIECES, 2), np.int64)
+        self._scratch = np.zeros((k.MELD_DEPTH, 2), np.int64), np.zeros((2 * 64 * k.DIMENSIONS + 8, 4), np.int64)
+        self._cuts = np.zeros(((k.DIMENSIONS + 1) * (2 * tests + 2), 2), np.int64)
+        self._own = np.zeros((k.DIMENSIONS, k.BOX_COLUMNS), np.int64), np.zeros(width, np.int64)
         arena.st[k.STARTS_ONLY] = starts_only
         arena.st[k.POOL_FROM] = FROM
         arena.st[k.POOL_FREE] = k.NIL
@@ -57,10 +59,20 @@ class RunPools:
     def arrays(self, tables: GuardTables) -> k.Pools:
         """The arrays as kernels read them, until one grows or `tables` are others."""
         if len(self._trees) < len(self._arena.cells):
-            trees = np.full((len(self._arena.cells), 2), k.NIL, np.int64)
+            trees = np.full((len(self._arena.cells), k.TREE_COLUMNS), k.NIL, np.int64)
             trees[: len(self._trees)] = self._trees
             self._trees = trees
-        return k.Pools(self._rows, self._trees, *self._scratch, tables.pooled, self._modes, self._cuts, self._held)
+        if self._rows.shape[1] == k.ROW_COLUMNS and tables.pooled[:, 0].max() > 1:
+            self._arena.charge(len(self._rows) * 8 * (k.WIDE_COLUMNS - k.ROW_COLUMNS))
+            more = np.zeros((len(self._rows), k.WIDE_COLUMNS - k.ROW_COLUMNS), np.int64)
+            self._rows = np.concatenate([self._rows, more], axis=1)
+        return k.Pools(
+            self._rows, self._trees, self._pieces, *self._scratch, tables.pooled, self._modes, self._cuts, *self._own
+        )
+
+    def add_pieces(self) -> None:
+        """Room for twice as many pieces of a range."""
+        self._pieces = np.zeros((2 * len(self._pieces), 2), np.int64)
 
     @property
     def parts(self) -> list[Any]:
@@ -80,9 +92,8 @@ class RunPools:
     def cells(confs: np.ndarray, pooled: np.ndarray, cells: np.ndarray) -> np.ndarray:
         """The pools that have runs: int64, rows of `confs`. `pooled`: as of `Pools`; `cells`: of the arena."""
         live = np.flatnonzero((confs[:, reg.CONF_STATE] >= 0) & (cells[: len(confs), k.HEAD] >= 0))
-        registers = pooled[confs[live, reg.CONF_STATE], 0]
-        live, registers = live[registers >= 0], registers[registers >= 0]
-        return live[confs[live, reg.REGISTERS + registers] == reg.POOLED]
+        live = live[pooled[confs[live, reg.CONF_STATE], 0] > 0]
+        return live[(confs[live, reg.REGISTERS :] == reg.POOLED).any(axis=1)]
 
     def owners(self, pools: k.Pools, which: np.ndarray, lows: np.ndarray) -> np.ndarray:
         """The cell of each live row, -1 for others: int64 (rows,). `which`: of `cells`; `lows`: the first live start of
@@ -105,8 +116,9 @@ class RunPools:
 
     def _add_rows(self, count: int) -> None:
         first = len(self._rows)
-        self._arena.charge(count * 8 * k.ROW_COLUMNS)
-        fresh = np.zeros((count, k.ROW_COLUMNS), np.int64)
+        width = self._rows.shape[1]
+        self._arena.charge(count * 8 * width)
+        fresh = np.zeros((count, width), np.int64)
         fresh[:, k.P_LEFT] = np.arange(first + 1, first + count + 1)
         fresh[-1, k.P_LEFT] = self._arena.st[k.POOL_FREE]
         self._arena.st[k.POOL_FREE] = first
@@ -139,18 +151,27 @@ class RunPools:
         return np.asarray(self._rows[owners >= 0, k.P_START])
 
     def values(self, owners: np.ndarray) -> np.ndarray:
-        """The values of live rows: int64 (n,)."""
-        return np.asarray(self._rows[owners >= 0, k.P_VALUE])
+        """The values of live rows: int64 (n, DIMENSIONS), or (n, 1) if no row has several."""
+        return np.asarray(self._rows[owners >= 0][:, self._value_columns])
+
+    @property
+    def _value_columns(self) -> list[int]:
+        return list(_VALUES if self._rows.shape[1] == k.WIDE_COLUMNS else _VALUES[:1])
 
     # Rows that hang anew, or as configurations
 
-    def plant(self, pools: k.Pools, owners: np.ndarray, lows: np.ndarray, values: np.ndarray | None = None) -> None:
-        """Makes the trees of live rows anew, with other `values`, if given, in the same order as `values()`."""
+    def plant(
+        self, pools: k.Pools, owners: np.ndarray, lows: np.ndarray, counts: np.ndarray,
+        values: np.ndarray | None = None,
+    ) -> None:  # fmt: skip
+        """Makes the trees of live rows anew. `counts`: int64 (cells,), how many values the rows of each pool have;
+        `values`: other ones, if given, as those of `values()`."""
         rows = np.flatnonzero(owners >= 0)
         if values is not None:
-            self._rows[rows, k.P_VALUE] = values
+            self._rows[rows[:, None], self._value_columns] = values
         rows = rows[np.argsort(-self._rows[rows, k.P_START], kind="stable")]
         self._trees[:] = k.NIL
+        self._trees[: len(counts), k.T_VALUES] = counts
         done = 0
         while done < len(rows):
             arena = self._arena
@@ -162,8 +183,8 @@ class RunPools:
                 arena.grow_nodes()
 
     def dissolve(
-        self, arrays: Callable[[], tuple[reg.Configurations, k.Pools]], owners: np.ndarray, register: int,
-        lows: np.ndarray, grow: Callable[[], None],
+        self, arrays: Callable[[], tuple[reg.Configurations, k.Pools]], owners: np.ndarray, lows: np.ndarray,
+        grow: Callable[[], None],
     ) -> None:  # fmt: skip
         """Makes configurations of the rows of pools of one set of states, which has none any more. `arrays`: the
         configurations, and `arrays()`; `grow`: makes room for more of them. O(n log n)."""
@@ -174,7 +195,7 @@ class RunPools:
             (own, pools), arena = arrays(), self._arena
             lows = np.concatenate([lows, np.zeros(len(arena.cells) - len(lows), np.int64)])
             status, done = attempt_rows(
-                dissolve_rows, len(rows), own, arena.structure, pools, register, rows, owners[rows], lows, done
+                dissolve_rows, len(rows), own, arena.structure, pools, rows, owners[rows], lows, done
             )
             if status == k.DONE:
                 return
@@ -190,7 +211,8 @@ class RunPools:
     def snapshot(self, owners: np.ndarray, numbers: np.ndarray) -> tuple[Any, ...]:
         """The live rows as plain values. `numbers`: for each cell, the number of its configuration."""
         rows = np.flatnonzero(owners >= 0)
-        return numbers[owners[rows]], *(self._rows[rows, column].copy() for column in _WRITTEN)
+        columns = (*_WRITTEN, *self._value_columns[1:])
+        return numbers[owners[rows]], *(self._rows[rows, column].copy() for column in columns)
 
     def restore(self, state: tuple[Any, ...], cells: np.ndarray) -> np.ndarray:
         """The opposite of `snapshot`: the cell of each row; they hang nowhere yet. `cells`: of each configuration.
@@ -199,12 +221,14 @@ class RunPools:
         expect(len({len(numbers), *map(len, columns)}) == 1, "columns of pools of one length")
         expect(((numbers >= 0) & (numbers < len(cells))).all(), "a configuration for each row of a pool")
         count = len(numbers)
-        self._rows = np.zeros((0, k.ROW_COLUMNS), np.int64)
+        wide = len(columns) > len(_WRITTEN)
+        expect(not wide or len(columns) == len(_WRITTEN) + len(_VALUES) - 1, "the columns of pools")
+        self._rows = np.zeros((0, k.WIDE_COLUMNS if wide else k.ROW_COLUMNS), np.int64)
         self._arena.st[k.POOL_FREE], self._arena.st[k.POOL_LEFT] = k.NIL, 0
         self._add_rows(max(_FIRST_ROWS, 2 * count))
-        for column, values in zip(_WRITTEN, columns, strict=True):
+        for column, values in zip((*_WRITTEN, *self._value_columns[1:]), columns, strict=True):
             self._rows[:count, column] = values
-        _, nodes, starts, ties, ties_max = columns
+        _, nodes, starts, ties, ties_max = columns[: len(_WRITTEN)]
         if not self._arena.st[k.STARTS_ONLY]:
             self._check(nodes, starts, ends=True)
             tied = ties >= 0

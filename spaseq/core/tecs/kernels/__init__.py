@@ -4,6 +4,7 @@
 * `structure`: nodes and union lists, and enumeration in depth;
 * `heaps`: union lists of two entries at most, for nodes in any order of their starts;
 * `pools`: the runs that differ in one value only, found by a range of it;
+* `boxes`: the same for a few values, and what enters and leaves pools of either kind;
 * `moves`: the changes of one event;
 * `roots`: enumeration of the matches that start in a range, for matches that wait for their windows to close;
 * `choices`: choices by start instead of unions, of which a window asks for one run (NEXT and LAST);

@@ -122,6 +122,21 @@ def meld(nodes, st, a, b, low, path):
 
 
 @kernel
+def tie_entries(nodes, entries, st, first, low, path):
+    """One node of the shape for the entries behind a head, two at most, and its maximum start; NIL if none is in the
+    window. At most 2 * MELD_DEPTH + 3 new nodes."""
+    ties = np.int64(NIL)
+    latest = np.int64(NIL)
+    if first >= 0 and entries[first, NODE_MAX] >= low:
+        ties = entries[first, NODE]
+        latest = entries[first, NODE_MAX]
+        second = entries[first, NEXT]
+        if second >= 0 and entries[second, NODE_MAX] >= low:
+            ties = meld(nodes, st, ties, entries[second, NODE], low, path)
+    return ties, latest
+
+
+@kernel
 def insert_in_heap(nodes, cells, entries, st, cell, node, max_start, low, path):
     """Adds a node of the shape, with a maximum start not after the head's, to a list of two entries at most."""
     cells[cell, MERGED] = NIL

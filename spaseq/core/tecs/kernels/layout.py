@@ -70,11 +70,14 @@ M_FIRST = 8
 M_LENGTH = 9
 M_TAG = 10  # a number of the caller's, written with the matches of this move
 M_LABEL = 11  # label of the output node that the marking transition makes
-M_POOLED = 12  # 1 if MARK_TO is a pool; set only where there are pools
-M_VALUE = 13  # the value under which the run enters it
-MOVE_COLUMNS = 14
+M_POOLED = 12  # the number of values with which the run enters the pool MARK_TO; set only where there are pools
+M_SKIP_POOLED = 13  # likewise of SKIP_TO
+M_VALUE = 14  # these values, DIMENSIONS at most
+M_SKIP_VALUE = 17
+MOVE_COLUMNS = 20
 STAY = -2
 RANGE = -3  # as SOURCE: runs of a pool, given by M_NODE and M_MAX, which stay there
+CUT = -4  # as SOURCE: runs of the pool SKIP_TO end, those with values from M_VALUE to M_SKIP_VALUE
 
 # columns of `Pools.rows`, one row per value of a pool; LEFT also chains free rows
 P_VALUE = 0
@@ -86,10 +89,29 @@ P_UNION = 5  # one node for all runs of the subtree, NIL when stale
 P_TIES = 6  # one node for the other runs with this value, NIL for none
 P_TIES_MAX = 7  # and its maximum start
 ROW_COLUMNS = 8
+P_MORE = 8  # further values, if pools may have several; see `boxes`
+P_BOX = 10  # the least and the greatest first value of the subtree, or ones beyond; those of further values behind
+WIDE_COLUMNS = 16
+DIMENSIONS = 3  # the most values of a row
+
+# bits of column 1 of `Pools.pooled`
+BY_TESTS = 1  # there is one register, and runs move only by tests on it
+ENDS_RUNS = 2  # tests end some runs
 
 # columns of `Pools.trees`, one row per cell
 T_ROOT = 0
-T_TOP = 1  # the highest bit at which two values of the tree differ, NIL if none do
+T_TOP = 1  # the highest level at which two rows of the tree differ, NIL if none do: with one value, a bit
+T_VALUES = 2  # how many values its rows have
+TREE_COLUMNS = 3
+
+# columns of `Pools.box`
+B_LEAST = 0  # of a range of this value
+B_GREATEST = 1
+B_VALUE = 2  # with which a run enters a pool
+B_SKIPPED = 3  # likewise if it skips the event
+B_CUTS = 4  # the first range of this value in `cuts`
+B_COUNT = 5  # and how many there are
+BOX_COLUMNS = 6
 
 # selection: which of the complex events with one end are reported
 KEEP_ALL = 0
@@ -200,10 +222,11 @@ GROW_DEAD = 22
 GROW_POOLS = 23
 UNPOOL = 24  # a set of states cannot have pools; its number is in NEEDED
 POOL_UP = 25  # the configurations of the bucket in NEEDED are to become pools
+GROW_PIECES = 26
 
 CHECKPOINTS = 1024
 MELD_DEPTH = 40  # how far `meld` descends: further with probability n / 2^40
-PIECES = 400  # of a range of values, at most: three a level, on two ways down 64 levels, and those of one node
+PIECES = 400  # of a range of one value, at most: three a level, on two ways down 64 levels, and those of one node
 
 
 class Structure(NamedTuple):
@@ -219,25 +242,28 @@ class Structure(NamedTuple):
 
 
 class Pools(NamedTuple):
-    """The runs of configurations that differ in one register only, by its value; None instead if there are none."""
+    """The runs of configurations that differ in a few registers only, by their values; None instead if there are
+    none."""
 
     rows: np.ndarray
-    """int64, (r, ROW_COLUMNS): the nodes of all trees."""
+    """int64, (r, ROW_COLUMNS), or WIDE_COLUMNS if some have several values: the nodes of all trees."""
     trees: np.ndarray
-    """int64, (cells, 2): T_ROOT, T_TOP of the tree of each cell."""
+    """int64, (cells, TREE_COLUMNS): the tree of each cell."""
     pieces: np.ndarray
-    """int64, (PIECES, 2): scratch, nodes and maximum starts."""
+    """int64, (PIECES or more, 2): scratch, nodes and maximum starts."""
     path: np.ndarray
     """int64, (MELD_DEPTH, 2): scratch of `meld`."""
-    stack: np.ndarray
-    """int64, (130,): scratch, a way down a tree."""
+    ways: np.ndarray
+    """int64, (n, 4): scratch, rows of a tree that are still to be visited."""
     pooled: np.ndarray
-    """int32, (sets of states, 2): the register whose values a set's pools keep, or -1; and 1 if runs move only by a
-    test on it."""
+    """int32, (sets of states, 2 + DIMENSIONS): the number of registers whose values a set's pools keep, BY_TESTS and
+    ENDS_RUNS, these registers."""
     modes: np.ndarray
     """int8, (buckets,): 1 if runs that reach a partition's set of states enter pools."""
     cuts: np.ndarray
     """int64, (c, 2): scratch, ranges of values, first and last."""
+    box: np.ndarray
+    """int64, (DIMENSIONS, BOX_COLUMNS): scratch, a row for each value."""
     held: np.ndarray
     """int64, (registers,): scratch, the registers of one run of a pool."""
 

@@ -5,8 +5,10 @@
 from __future__ import annotations
 
 from spaseq.core.jit import hot, inline
-from spaseq.core.tecs.kernels.heaps import add_heap, add_to_heap
+from spaseq.core.tecs.kernels.boxes import cut_rows, enter_pool
+from spaseq.core.tecs.kernels.heaps import add_heap, add_to_heap, tie_entries
 from spaseq.core.tecs.kernels.layout import (
+    CUT,
     DEPTH,
     END,
     FIRST,
@@ -23,6 +25,8 @@ from spaseq.core.tecs.kernels.layout import (
     M_MAX,
     M_NODE,
     M_POOLED,
+    M_SKIP_POOLED,
+    M_SKIP_VALUE,
     M_TAG,
     M_VALUE,
     MARK_ACCEPTS,
@@ -37,7 +41,6 @@ from spaseq.core.tecs.kernels.layout import (
     SOURCE,
     STAY,
 )
-from spaseq.core.tecs.kernels.pools import enter_pool
 from spaseq.core.tecs.kernels.structure import add_list, add_node, free_entries, merge, new_node
 
 
@@ -54,6 +57,9 @@ def apply_moves(nodes, cells, entries, st, moves, count, position, low, outs, po
         move = moves[i]
         cell = move[SOURCE]
         if cell == RANGE:
+            continue
+        if pools is not None and cell == CUT:
+            cut_rows(pools, cells, st, move[SKIP_TO], move, M_VALUE, M_SKIP_VALUE, low)
             continue
         if cell < 0:
             move[M_MAX] = position
@@ -77,13 +83,18 @@ def apply_moves(nodes, cells, entries, st, moves, count, position, low, outs, po
     n_outs = 0
     for i in range(count):
         move = moves[i]
+        if pools is not None and move[SOURCE] == CUT:
+            continue
         if move[MARK_TO] >= 0 or move[MARK_ACCEPTS]:
             node = new_node(nodes, st, move[M_NODE], IS_OUTPUT - move[M_LABEL], position, move[M_MAX])
             if move[MARK_TO] >= 0:
                 if pools is None:
                     add_node(nodes, cells, entries, st, move[MARK_TO], node, move[M_MAX], low)
                 elif move[M_POOLED]:
-                    enter_pool(pools, nodes, cells, st, move[MARK_TO], move[M_VALUE], node, move[M_MAX], low)
+                    enter_pool(
+                        pools, nodes, cells, st, move[MARK_TO], move, M_VALUE, move[M_POOLED], node, move[M_MAX], NIL,
+                        NIL, low,
+                    )  # fmt: skip
                 else:
                     add_to_heap(nodes, cells, entries, st, move[MARK_TO], node, move[M_MAX], low, pools.path)
             if move[MARK_ACCEPTS]:
@@ -97,6 +108,13 @@ def apply_moves(nodes, cells, entries, st, moves, count, position, low, outs, po
         if move[SKIP_TO] >= 0:
             if pools is None:
                 add_list(nodes, cells, entries, st, move[SKIP_TO], move, low)
+            elif move[M_SKIP_POOLED]:
+                ties, ties_max = tie_entries(nodes, entries, st, move[M_FIRST], low, pools.path)
+                free_entries(entries, st, move[M_FIRST])
+                enter_pool(
+                    pools, nodes, cells, st, move[SKIP_TO], move, M_SKIP_VALUE, move[M_SKIP_POOLED], move[M_HEAD],
+                    move[M_MAX], ties, ties_max, low,
+                )  # fmt: skip
             else:
                 add_heap(nodes, cells, entries, st, move[SKIP_TO], move, low, pools.path)
         elif move[SKIP_TO] != STAY:
@@ -120,6 +138,9 @@ def apply_starts(nodes, cells, st, moves, count, position, low, outs, pools):
         move = moves[i]
         if move[SOURCE] == RANGE:
             continue
+        if pools is not None and move[SOURCE] == CUT:
+            cut_rows(pools, cells, st, move[SKIP_TO], move, M_VALUE, M_SKIP_VALUE, low)
+            continue
         if move[SOURCE] < 0:
             move[M_MAX] = position
         else:
@@ -130,16 +151,24 @@ def apply_starts(nodes, cells, st, moves, count, position, low, outs, pools):
     for i in range(count):
         move = moves[i]
         start = move[M_MAX]
+        if pools is not None and move[SOURCE] == CUT:
+            continue
         if move[MARK_TO] >= 0:
-            pooled = False
-            if pools is not None:
-                pooled = move[M_POOLED] != 0
-                if pooled:
-                    enter_pool(pools, nodes, cells, st, move[MARK_TO], move[M_VALUE], NIL, start, low)
-            if not pooled:
+            count = move[M_POOLED] if pools is not None else 0
+            if pools is not None and count:
+                enter_pool(
+                    pools, nodes, cells, st, move[MARK_TO], move, M_VALUE, count, NIL, start, NIL, NIL, low
+                )  # fmt: skip
+            else:
                 raise_start(cells, move[MARK_TO], start)
         if move[SKIP_TO] >= 0:
-            raise_start(cells, move[SKIP_TO], start)
+            count = move[M_SKIP_POOLED] if pools is not None else 0
+            if pools is not None and count:
+                enter_pool(
+                    pools, nodes, cells, st, move[SKIP_TO], move, M_SKIP_VALUE, count, NIL, start, NIL, NIL, low
+                )  # fmt: skip
+            else:
+                raise_start(cells, move[SKIP_TO], start)
         if (move[MARK_ACCEPTS] or move[SKIP_ACCEPTS]) and start > outs[0, 0]:
             outs[0, 0] = start
             outs[0, 1] = move[M_TAG] if move[MARK_ACCEPTS] else -1 - move[M_TAG]

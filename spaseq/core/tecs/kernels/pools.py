@@ -43,11 +43,11 @@ from spaseq.core.tecs.kernels.layout import (
     LEFT,
     LENGTH,
     MAX,
-    MELD_DEPTH,
     MERGED,
     NEEDED,
     NIL,
     OLDEST,
+    P_BOX,
     P_LEFT,
     P_NODE,
     P_RIGHT,
@@ -129,6 +129,8 @@ def take_root(rows, root):
         rows[root, P_LEFT] = rows[child, P_LEFT]  # the root sinks to the child's place
         rows[root, P_RIGHT] = rows[child, P_RIGHT]
         rows[child, P_LEFT + P_RIGHT - side] = other
+        for column in range(P_BOX, rows.shape[1]):  # boxes are of places
+            rows[root, column], rows[child, column] = rows[child, column], rows[root, column]
         rows[child, P_UNION] = NIL
         parent = child
         at = side
@@ -217,27 +219,6 @@ def hang_row(pools, nodes, st, cell, row, low):
 
 
 @kernel
-def enter_pool(pools, nodes, cells, st, cell, value, node, start, low):
-    """Adds a run, an output or bottom node, to a pool. There is a free row, and room as of `hang_row`."""
-    rows = pools.rows
-    row = st[POOL_FREE]
-    st[POOL_FREE] = rows[row, P_LEFT]
-    st[POOL_LEFT] -= 1
-    rows[row, P_VALUE] = value
-    rows[row, P_NODE] = node
-    rows[row, P_START] = start
-    rows[row, P_LEFT] = NIL
-    rows[row, P_RIGHT] = NIL
-    rows[row, P_UNION] = NIL
-    rows[row, P_TIES] = NIL
-    rows[row, P_TIES_MAX] = NIL
-    if cells[cell, HEAD] < 0:
-        pools.trees[cell, T_ROOT] = NIL
-    hang_row(pools, nodes, st, cell, row, low)
-    show_root(pools, cells, st, cell)
-
-
-@kernel
 def show_root(pools, cells, st, cell):
     """The root of a tree is the head of its cell."""
     root = pools.trees[cell, T_ROOT]
@@ -288,20 +269,20 @@ def unite_row(rows, nodes, st, row, left, right, low):
 @kernel
 def refresh(pools, nodes, st, checks, row, low):
     """Makes the stale unions of a subtree: DONE, or GROW_NODES, and then it goes on from there at the next call."""
-    rows, stack = pools.rows, pools.stack
-    stack[0] = row
+    rows, ways = pools.rows, pools.ways
+    ways[0, 3] = row
     depth = 1
     while depth > 0:
         if not has_room(nodes, st, checks, 1024):
             return GROW_NODES
-        here = stack[depth - 1]
+        here = ways[depth - 1, 3]
         left = live_child(rows, here, P_LEFT, low)
         right = live_child(rows, here, P_RIGHT, low)
         if left >= 0 and rows[left, P_UNION] < 0:
-            stack[depth] = left
+            ways[depth, 3] = left
             depth += 1
         elif right >= 0 and rows[right, P_UNION] < 0:
-            stack[depth] = right
+            ways[depth, 3] = right
             depth += 1
         else:
             unite_row(rows, nodes, st, here, left, right, low)
@@ -483,24 +464,3 @@ def free_rows(rows, st, owners):
             rows[row, P_LEFT] = st[POOL_FREE]
             st[POOL_FREE] = row
             st[POOL_LEFT] += 1
-
-
-@kernel
-def plant_rows(pools, nodes, cells, st, checks, which, owners, lows, first):
-    """Puts the rows which[first:], which hang nowhere, into the trees of their cells: how far it came.
-
-    `which`: int64 (n,), by descending start, `owners` the cell of each; `lows`: as of `mark_rows`. If it stops earlier,
-    nodes are missing.
-    """
-    rows = pools.rows
-    while first < which.shape[0]:
-        if st[STARTS_ONLY] == 0 and not has_room(nodes, st, checks, 2 * MELD_DEPTH + 4):
-            return first
-        row = which[first]
-        rows[row, P_LEFT] = NIL
-        rows[row, P_RIGHT] = NIL
-        rows[row, P_UNION] = NIL
-        hang_row(pools, nodes, st, owners[first], row, lows[owners[first]])
-        show_root(pools, cells, st, owners[first])
-        first += 1
-    return first

@@ -56,7 +56,6 @@ from spaseq.core.engine.kernels.registers.layout import (
     NEED_ANSWERS,
     NOTHING,
     ONLY_ENDS,
-    POOLED,
     REACH,
     REGISTERS,
     SAME,
@@ -64,9 +63,20 @@ from spaseq.core.engine.kernels.registers.layout import (
     SWEEP_AT,
     UNKNOWN,
 )
-from spaseq.core.engine.kernels.registers.pooling import can_pool, cut_values, hold_value, moves_on, pool_value
+from spaseq.core.engine.kernels.registers.pooling import (
+    can_pool,
+    cut_values,
+    hold_box,
+    is_pool,
+    moves_on,
+    note_cut,
+    pool_values,
+)
 from spaseq.core.jit import hot, inline, kernel
+from spaseq.core.tecs.kernels.boxes import fold_values, has_rows
 from spaseq.core.tecs.kernels.layout import (
+    B_SKIPPED,
+    B_VALUE,
     CONSUME_NONE,
     DONE,
     E_CLASS,
@@ -84,6 +94,8 @@ from spaseq.core.tecs.kernels.layout import (
     M_MAX,
     M_NODE,
     M_POOLED,
+    M_SKIP_POOLED,
+    M_SKIP_VALUE,
     M_TAG,
     M_VALUE,
     MARK_ACCEPTS,
@@ -103,7 +115,6 @@ from spaseq.core.tecs.kernels.layout import (
     STAY,
     UNPOOL,
 )
-from spaseq.core.tecs.kernels.pools import fold_range
 from spaseq.core.tecs.kernels.structure import clear_cell
 
 
@@ -114,9 +125,9 @@ def plan_moves(
 ):  # fmt: skip
     """Append the moves of one configuration (cell `source`, NIL for a run that starts here) to `moves`.
 
-    Their number afterwards, or minus a status. A pool moves as one run does for each range of values that the event
-    treats alike; the runs of the range stay. If the event ends all its runs, one more move does so. If it takes some of
-    them away, the set of states can have no pools: UNPOOL.
+    Their number afterwards, or minus a status. A pool moves as one run does for each box of values that the event
+    treats alike; the runs of the box stay. If the event ends them, one more move does so. If it takes them to another
+    set of states, the set can have no pools: UNPOOL.
     """
     confs, st, moves = configurations.confs, structure.st, structure.moves
     groups, outputs = effects.groups, automaton.outputs
@@ -126,17 +137,13 @@ def plan_moves(
     idle = NIL if source < 0 else STAY
     origin = source
     turns = 1
-    stay = False
-    end = False
-    if pools is not None and source >= 0:
-        at = pools.pooled[confs[source, CONF_STATE], 0]
-        if at >= 0 and given[at] == POOLED:
-            origin = np.int64(RANGE)
-            turns = cut_values(pools, automaton, mover, values, confs[source, CONF_STATE])
-            given = pools.held
+    if pools is not None and source >= 0 and is_pool(pools, confs[source, CONF_STATE], given):
+        origin = np.int64(RANGE)
+        turns = cut_values(pools, automaton, mover, values, confs[source, CONF_STATE], given)
+        given = pools.held
     for turn in range(turns):
         if pools is not None and origin == RANGE:
-            hold_value(pools, confs, source, turn)
+            hold_box(pools, confs, source, turn)
         if several is None:
             found = group_arcs(given, first, last, automaton, values, effects, asking, chains)
         else:
@@ -154,22 +161,22 @@ def plan_moves(
         node = np.int64(NIL)
         latest = np.int64(NIL)
         if pools is not None and origin == RANGE and moves_on(groups, found):
-            status, node, latest = fold_range(
-                pools, structure.nodes, st, structure.checks, source, pools.cuts[turn, 0], pools.cuts[turn, 1], low
-            )  # fmt: skip
+            status, node, latest = fold_values(pools, structure.nodes, st, structure.checks, source, low)
             if status != DONE:
                 return np.int64(-status)
             if latest < 0:
                 continue
-        if count + found + 1 > moves.shape[0]:
+        if count + found + 2 > moves.shape[0]:
             return -GROW_MOVES
         begin = count
         skip_to = NIL
         skip = NIL
+        skip_pooled = 0
+        ends = False
         for g in range(found):
             group = groups[g]
             cell = np.int64(NIL)
-            value = NOTHING
+            pooled = 0
             if group[GROUP_STATES] != 0:
                 state = state_number(automaton.known, group[GROUP_STATES])
                 if state < 0:
@@ -181,10 +188,10 @@ def plan_moves(
                     st[NEEDED] = group[GROUP_ROWS]
                     return -GROW_HELD
                 registers = group[GROUP_REGISTERS : GROUP_REGISTERS + width]
-                if pools is not None and (group[GROUP_LABEL] >= 0 or origin == RANGE):
-                    value = pool_value(pools, key, state, registers)
-                    if value != NOTHING and st[POOL_LEFT] <= count:
-                        st[NEEDED] = count + 1
+                if pools is not None:
+                    pooled = pool_values(pools, key, state, registers)
+                    if pooled and st[POOL_LEFT] <= 2 * count + 1:
+                        st[NEEDED] = 2 * count + 2
                         return -GROW_POOLS
                 cell = find_cell(
                     configurations, several, st, key, state, registers, group[GROUP_FIRST], group[GROUP_ROWS]
@@ -192,6 +199,10 @@ def plan_moves(
             if group[GROUP_LABEL] < 0:
                 skip = g
                 skip_to = STAY if cell == source and cell >= 0 else cell
+                if pools is not None:
+                    skip_pooled = pooled
+                    for i in range(pooled):
+                        pools.box[i, B_SKIPPED] = pools.box[i, B_VALUE]
                 continue
             moves[count, SOURCE] = origin
             moves[count, MARK_TO] = cell
@@ -201,8 +212,10 @@ def plan_moves(
             moves[count, SKIP_ACCEPTS] = 0
             moves[count, M_TAG] = 0
             if pools is not None:
-                moves[count, M_POOLED] = value != NOTHING
-                moves[count, M_VALUE] = value
+                moves[count, M_POOLED] = pooled
+                moves[count, M_SKIP_POOLED] = 0
+                for i in range(pooled):
+                    moves[count, M_VALUE + i] = pools.box[i, B_VALUE]
                 if origin == RANGE:
                     moves[count, M_NODE] = node
                     moves[count, M_MAX] = latest
@@ -216,39 +229,35 @@ def plan_moves(
             if skip_to >= 0:
                 st[NEEDED] = confs[source, CONF_STATE]
                 return -UNPOOL
-            stay |= skip_to == STAY
-            end |= skip_to != STAY
+            ends = skip_to != STAY and has_rows(pools, source, low)
             skip_to = np.int64(STAY)
-        if count == begin:
-            if skip_to == idle and not accepts:
-                continue
-            moves[count, SOURCE] = origin
-            moves[count, MARK_TO] = NIL
-            moves[count, MARK_ACCEPTS] = 0
-            moves[count, M_LABEL] = 0
-            moves[count, M_TAG] = 0
-            if pools is not None:
-                moves[count, M_POOLED] = 0
-                moves[count, M_NODE] = node
-                moves[count, M_MAX] = latest
+        if count > begin or skip_to != idle or accepts:
+            if count == begin:
+                moves[count, SOURCE] = origin
+                moves[count, MARK_TO] = NIL
+                moves[count, MARK_ACCEPTS] = 0
+                moves[count, M_LABEL] = 0
+                moves[count, M_TAG] = 0
+                if pools is not None:
+                    moves[count, M_POOLED] = 0
+                    moves[count, M_SKIP_POOLED] = 0
+                    moves[count, M_NODE] = node
+                    moves[count, M_MAX] = latest
+                count += 1
+            moves[count - 1, SKIP_TO] = skip_to
+            moves[count - 1, SKIP_ACCEPTS] = accepts
+            if pools is not None and skip_pooled and skip_to >= 0:
+                moves[count - 1, M_SKIP_POOLED] = skip_pooled
+                for i in range(skip_pooled):
+                    moves[count - 1, M_SKIP_VALUE + i] = pools.box[i, B_SKIPPED]
+            if accepts and outputs:  # the tag behind that of the marking transition, which was the last, if it accepts
+                tag = note_answers(st, effects, groups[skip], several)
+                if tag < 0:
+                    return -GROW_ACCEPTED
+                moves[count - 1, M_TAG] = tag - 1
+        if pools is not None and ends:
+            note_cut(pools, moves[count], source)
             count += 1
-        moves[count - 1, SKIP_TO] = skip_to
-        moves[count - 1, SKIP_ACCEPTS] = accepts
-        if accepts and outputs:  # the tag behind the one of the marking transition, which was the last, if it accepts
-            tag = note_answers(st, effects, groups[skip], several)
-            if tag < 0:
-                return -GROW_ACCEPTED
-            moves[count - 1, M_TAG] = tag - 1
-    if end:
-        if stay or count + 1 > moves.shape[0]:
-            st[NEEDED] = confs[source, CONF_STATE]
-            return -UNPOOL if stay else -GROW_MOVES
-        for column in (MARK_ACCEPTS, SKIP_ACCEPTS, M_LABEL, M_TAG, M_POOLED):
-            moves[count, column] = 0
-        moves[count, SOURCE] = source
-        moves[count, MARK_TO] = NIL
-        moves[count, SKIP_TO] = NIL
-        count += 1
     return count
 
 
@@ -392,7 +401,9 @@ def plan_event(
             if count < 0:
                 return count
             # PERF: the call copies all arrays of pools, 25 ns of the 130 of an event
-            if count - before > st[POOL_FROM] and can_pool(effects.pools, bucket, mover[MOVER]):
+            if count - before > st[POOL_FROM] and can_pool(
+                effects.pools, st, bucket, mover[MOVER], count - before
+            ):  # fmt: skip
                 st[NEEDED] = bucket
                 return np.int64(-POOL_UP)
     return count
