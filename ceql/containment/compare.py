@@ -240,7 +240,7 @@ class _Case:
 def _leaves_of(program: Program) -> Iterator[TypeIs | StreamIs | Satisfies]:
     """The types and conditions of a program, and of the events that must not come around its matches."""
     around, against = program.around, program.against
-    more = [around.absent, around.before, None if around.quiet is None else around.quiet.none]
+    more = [around.absent, around.before, *(quiet.none for quiet in around.quiets)]
     more += [one.none for one in around.marked]
     predicates = [p for p in program.cea.predicates if not isinstance(p, Quiet)] if _has_automaton(program) else []
     yield from alphabet.leaves_of([*predicates, *(one for one in more if one is not None)])

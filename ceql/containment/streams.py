@@ -137,5 +137,4 @@ def _windows(engine: Engine) -> Iterator[Window]:
         yield lowered.window
         if lowered.around.patience is not None:
             yield lowered.around.patience
-        if lowered.around.quiet is not None:
-            yield lowered.around.quiet.duration
+        yield from (quiet.duration for quiet in lowered.around.quiets)

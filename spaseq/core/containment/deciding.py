@@ -38,7 +38,7 @@ def choose_alike(old: Program, new: Program, same_keys: bool) -> bool:
     """
     if not same_keys or old.against is not None or new.against is not None or old.around != new.around:
         return False
-    if old.around.quiet is not None or old.around.marked:
+    if old.around.quiets or old.around.marked:
         return False
     if old.around.decides and old.window != new.window:
         return False
