@@ -925,7 +925,7 @@ def evaluate_valuations(query: Query, stream: Sequence[Event]) -> list[tuple[int
     chosen = set(evaluate(replace(query, limit=None), stream))
     found = set()
     for positions in substreams(query, stream):
-        for v in _left(query, _in_window(query, positions, stream), positions, stream):
+        for v in _keep_free(query, _in_window(query, positions, stream), positions, stream):
             data = tuple(sorted(positions[i] for i in _data(v, query.select)))
             if (positions[v.start], positions[v.end], data) in chosen:
                 taken = [(x, frozenset(positions[i] for i in at)) for x, at in v.mapping]
@@ -938,7 +938,7 @@ def _evaluate(query: Query, stream: Sequence[Event], find: Callable[..., Iterato
     by_end: dict[int, tuple[int, Sequence[int], Found]] = {}
     taken: dict[tuple[Any, ...], Positions] = {}
     for number, positions in enumerate(substreams(query, stream)):
-        matched = _left(query, find(query, positions, stream), positions, stream)
+        matched = _keep_free(query, find(query, positions, stream), positions, stream)
         found = {(v.start, v.end, _data(v, query.select)) for v in matched}
         for c in found:
             by_end.setdefault(positions[c[1]], (number, positions, set()))[2].add(c)
@@ -950,7 +950,7 @@ def _evaluate(query: Query, stream: Sequence[Event], find: Callable[..., Iterato
     return sorted(_report(query, by_end))
 
 
-def _left(
+def _keep_free(
     query: Query, found: Iterable[Valuation], positions: Sequence[int], stream: Sequence[Event]
 ) -> list[Valuation]:
     """The valuations that owe no condition, and around which nothing comes that must not."""
