@@ -206,8 +206,9 @@ def _check_member(member: NetworkMember) -> None:
     apart = bool(compiled.lowered.around.marked) or (by_events and compiled.lowered.choice != Choice())
     if member.read and waits and apart:
         raise UnsupportedFeature(
-            f"{member.name} has a NOT at the end of some alternatives, or with a choice, and other queries read it",
-            hint="SELECT ALL, and a NOT behind the whole formula, say when the matches are events",
+            f"{member.name} has a NOT at the end of some alternatives or of an AND, for several times, or a choice, "
+            "and other queries read it",
+            hint="SELECT ALL, and one NOT behind the whole formula, say when the matches are events",
         )
     if member.read and waits and by_events and (window.by_position or compiled.lowered.window_attribute is not None):
         raise UnsupportedFeature(

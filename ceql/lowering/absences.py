@@ -77,7 +77,8 @@ class Absences:
         outside = [leaf.variables - alternative.names for leaf in leaves]
         may_be_empty = left is None or any(taken(left, v)[0] == 0 for names in outside for v in names)
         if len(set(outside)) + len(timely) > 1 and may_be_empty:
-            raise self.unsupported("several conditions in a NOT, on variables that may be empty", leaves[-1].span)
+            hint = "let these variables take an event, or write one condition"
+            raise self.unsupported("several conditions in a NOT, on variables that may be empty", leaves[-1].span, hint)
         marks = {name: mark for name in alternative.names}
         conditions = [rename(leaf.condition, marks) for leaf in leaves] + timely
         together = functools.reduce(ast.And, conditions)
@@ -165,7 +166,9 @@ class Absences:
             )
         if not is_plain(leaf.condition):
             what = "PREV" if reads_earlier(leaf.condition) else "an aggregate"
-            raise self.unsupported(f"{what} in a NOT", leaf.span)
+            raise self.unsupported(
+                f"{what} in a NOT", leaf.span, "compare attributes of single events: b.price < a.price"
+            )
         if not leaf.variables & defined <= event.names:
             return event  # it names a variable of another alternative, which is empty in this one
         if outside:
@@ -238,7 +241,8 @@ class Absences:
                 what = f"a condition on {', '.join(sorted(unknown))} in this NOT"
                 raise self.unsupported(what, leaf.span, "it may be about events of the part before it")
             if absent in self.decided:
-                raise self.unsupported("a condition on other events in a NOT that is for several gaps", leaf.span)
+                what = "a condition on other events in a NOT that is for several gaps"
+                raise self.unsupported(what, leaf.span, "PARTITION BY [id] is for the events with the same id")
             self.decided.add(absent)
             assert isinstance(absent.pattern, algebra.Atom) and isinstance(absent.pattern.guard, Guard)
             pattern = algebra.Correlate(pattern, absent.pattern.guard.variables, absent.pattern.guard)

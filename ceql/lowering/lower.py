@@ -231,7 +231,8 @@ class _Lowering(Borders):
             self.refuse_times_of_rounds(part)
             for absent in self.at_gap(part, part, node.skip):
                 leaf = self.owed[absent].conditions[0]
-                raise self.unsupported("a condition on other events in a NOT between two rounds", leaf.span)
+                what = "a condition on other events in a NOT between two rounds"
+                raise self.unsupported(what, leaf.span, "PARTITION BY [id] is for the events with the same id")
         self.refuse_large(size(part.pattern) * max(1, high or low), "repetitions", node.span)
         until: frozenset[frozenset[Predicate]] = frozenset()
         if node.until is not None:
@@ -405,7 +406,8 @@ class _Lowering(Borders):
         if not self.borders(second.pattern).empty:
             first = self.behind(first, no, skip)
         elif self.borders(first.pattern).empty:
-            raise self.unsupported("NOT … FOR between two parts that may both take no event", no.span)
+            hint = "let one of them take an event: A ; NOT B FOR 5 SECONDS ; C?"
+            raise self.unsupported("NOT … FOR between two parts that may both take no event", no.span, hint)
         else:
             marks: dict[str, str] = {}
             found = self.absent(no, skip, first, marks)
@@ -425,7 +427,8 @@ class _Lowering(Borders):
         for absent in self.in_order(
             frozenset[Absent]().union(*self.borders(part.pattern).before, *self.borders(part.pattern).behind)
         ):
-            raise self.unsupported("NOT at the border of what must not come", self.places[absent])
+            hint = "leave this NOT out: A ; NOT (B ; C) ; D forbids a B with a C behind it"
+            raise self.unsupported("NOT at the border of what must not come", self.places[absent], hint)
         if part.pending or any(getattr(inner, "guard", None) is not None for inner in walk(part.pattern)):
             span = part.pending[0].span if part.pending else node.span
             hint = "a condition there is on one event, and NOT of one event may have some on the events before it"
@@ -475,7 +478,9 @@ class _Lowering(Borders):
         for pending in part.pending:
             if pending.aggregates_inside:
                 raise self.unsupported(
-                    "an aggregate inside an iteration, in a condition with a variable from outside it", pending.span
+                    "an aggregate inside an iteration, in a condition with a variable from outside it",
+                    pending.span,
+                    "without the outer iteration it is A AS a ; (B+ AS b FILTER AVG(b.price) > a.price)",
                 )
             if len(pending.inside) > 1:
                 raise self.unsupported(

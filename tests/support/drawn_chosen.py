@@ -43,6 +43,8 @@ def _case(rng: random.Random) -> CeqlCase:
         formula = Or(formula, _with_border(rng, rng.choice((formula, _formula(rng)))))
     size = Fraction(rng.choice((2, 3, 4, 6)))
     within = rng.choice((Within(size, "events"), Within(size * 10**9, "time"), Within(size, "attribute", "t")))
+    if within.unit == "time" and rng.random() < 0.5:
+        formula = strategies._with_times(rng, formula)
     query = Query(formula, within=within, partition=rng.choice(((), (), (("k",),))))
     if place in (2, 4):
         query = replace(query, beginning=strategies.draw_absent(rng, ()))

@@ -919,14 +919,15 @@ def evaluate_long(query: Query, stream: Sequence[Event]) -> list[Match]:
 def evaluate_valuations(query: Query, stream: Sequence[Event]) -> list[tuple[int, int, Any]]:
     """The valuations, restricted to SELECT, of the complex events that the query reports; without LIMIT, sorted.
 
-    A strategy compares positions ([CEL] §4), so it keeps all valuations of a complex event or none.
+    A strategy compares positions ([CEL] §4), so it keeps all valuations of a complex event or none. What must not come
+    around one valuation leaves out that one.
     """
     chosen = set(evaluate(replace(query, limit=None), stream))
     found = set()
     for positions in substreams(query, stream):
-        for v in _in_window(query, positions, stream):
+        for v in _keep_free(query, _in_window(query, positions, stream), positions, stream):
             data = tuple(sorted(positions[i] for i in _data(v, query.select)))
-            if not v.owed and (positions[v.start], positions[v.end], data) in chosen:
+            if (positions[v.start], positions[v.end], data) in chosen:
                 taken = [(x, frozenset(positions[i] for i in at)) for x, at in v.mapping]
                 kept = sorted(x for x in taken if query.select is None or x[0] in query.select)
                 found.add((positions[v.start], positions[v.end], tuple(kept)))
@@ -937,10 +938,7 @@ def _evaluate(query: Query, stream: Sequence[Event], find: Callable[..., Iterato
     by_end: dict[int, tuple[int, Sequence[int], Found]] = {}
     taken: dict[tuple[Any, ...], Positions] = {}
     for number, positions in enumerate(substreams(query, stream)):
-        matched = [v for v in find(query, positions, stream) if not v.owed]
-        matched = _not_followed(query, matched, positions, stream)
-        matched = _not_preceded(query, matched, positions, stream)
-        matched = _not_since(matched, positions, stream)
+        matched = _keep_free(query, find(query, positions, stream), positions, stream)
         found = {(v.start, v.end, _data(v, query.select)) for v in matched}
         for c in found:
             by_end.setdefault(positions[c[1]], (number, positions, set()))[2].add(c)
@@ -950,6 +948,14 @@ def _evaluate(query: Query, stream: Sequence[Event], find: Callable[..., Iterato
     if query.after is not None or query.strategy == "FIRST":
         return sorted(_report_after(query, by_end, taken))
     return sorted(_report(query, by_end))
+
+
+def _keep_free(
+    query: Query, found: Iterable[Valuation], positions: Sequence[int], stream: Sequence[Event]
+) -> list[Valuation]:
+    """The valuations that owe no condition, and around which nothing comes that must not."""
+    some = _not_followed(query, [v for v in found if not v.owed], positions, stream)
+    return _not_since(_not_preceded(query, some, positions, stream), positions, stream)
 
 
 def _not_followed(

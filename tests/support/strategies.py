@@ -135,10 +135,7 @@ def draw_bordered(rng: random.Random, depth: int) -> Formula:
         known = sorted(variables_of(inner)) if rng.random() < 0.5 else ()
         formula = Behind(inner, draw_absent(rng, known) if rng.random() < 0.8 else draw_never(rng, 1))
     elif kind == "apart":
-        inner = draw_formula(rng, rng.choice((0, 1)))
-        formula = Apart(And(inner, draw_formula(rng, 0)) if rng.random() < 0.8 else inner, draw_absent(rng, ()))
-        if rng.random() < 0.2:
-            formula = Apart(formula, draw_absent(rng, ()))
+        formula = _draw_apart(rng)
     elif kind == "or":
         formula = Or(*sides)
     elif kind == "plus":
@@ -156,6 +153,26 @@ def draw_bordered(rng: random.Random, depth: int) -> Formula:
     return formula
 
 
+def _draw_apart(rng: random.Random) -> Formula:
+    """AND with a NOT or two."""
+    inner = draw_formula(rng, rng.choice((0, 1)))
+    formula = Apart(And(inner, draw_formula(rng, 0)) if rng.random() < 0.8 else inner, draw_absent(rng, ()))
+    return Apart(formula, draw_absent(rng, ())) if rng.random() < 0.2 else formula
+
+
+def _draw_at_the_ends(rng: random.Random) -> Formula:
+    """AND with NOTs, with a part on one side or none, or several NOTs in front of parts and behind them."""
+    if rng.random() < 0.3:
+        formula = draw_formula(rng, rng.choice((0, 1)))
+        for _ in range(rng.choice((1, 2, 2, 3))):
+            absent = draw_absent(rng, ())
+            formula = Behind(formula, absent) if rng.random() < 0.5 else Before(absent, formula)
+        return formula
+    both, other = _draw_apart(rng), draw_formula(rng, 0)
+    formula = rng.choice((both, Then(both, other), Then(other, both)))
+    return Rounds(formula, rng.choice((0, 1)), rng.choice((2, None)), ";", "greedy") if rng.random() < 0.2 else formula
+
+
 def lasting_case(rng: random.Random) -> CeqlCase:
     """A query with NOTs at borders of parts, at those of alternatives of the whole, or between two parts, most of them
     for a time of their own."""
@@ -164,6 +181,8 @@ def lasting_case(rng: random.Random) -> CeqlCase:
         formula = draw_between_parts(rng)
     elif kind < 0.7:
         formula = draw_alternatives(rng)
+    elif kind < 0.8:
+        formula = _draw_at_the_ends(rng)
     else:
         formula = draw_bordered(rng, rng.choice((1, 2, 2)))
         formula = formula if rng.random() < 0.4 else Then(formula, draw_formula(rng, 0))
