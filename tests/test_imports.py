@@ -68,7 +68,19 @@ ALLOWED: dict[str, set[str]] = {
     "gpm": _LANGUAGE | {"rdf", "text", "measure", "queries"},
     "text": {"errors"},
     "live": _LANGUAGE | {"rdf", "measure", "lazy_names"},
-    "language": _LANGUAGE | {"live", "rdf", "gpm", "text", "steps", "measure", "queries", "collected", "protocols"},
+    "language": _LANGUAGE
+    | {
+        "live",
+        "rdf",
+        "gpm",
+        "text",
+        "steps",
+        "measure",
+        "queries",
+        "collected",
+        "protocols",
+        "containment",
+    },
     "spark": _LANGUAGE | {"rdf", "gpm", "language", "words", "protocols", "queries"},
     "command": {
         "containment",
