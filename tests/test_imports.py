@@ -100,7 +100,7 @@ ALLOWED: dict[str, set[str]] = {
     "queries": {"automata", "engine", "errors", "pattern"},
     "protocols": {"automata", "drawing", "engine", "held", "measure", "pattern", "queries", "steps"},
     "cli": _LANGUAGE | {"rdf", "gpm", "language", "spark", "command", "studio", "lsp", ""},
-    "": _LANGUAGE | {"rdf", "gpm", "language", "spark", "version", "lazy_names"},
+    "": _LANGUAGE | {"rdf", "gpm", "language", "spark", "version", "lazy_names", "containment"},
     "__main__": {"start"},
     "core": set(),
     "tools": set(),

@@ -1,9 +1,9 @@
 """`spaseq.compare`: the matches that one of two queries reports and the other one does not, over all streams.
 
-What is proved. Two queries whose sequences, graph patterns, clauses, streams and windows are the same are equivalent,
-whatever their layout, prefixes and the order of their definitions. And a query is contained in another one if it is the
-same but for more conditions in its graph patterns or a narrower window, and if the sequence is *monotone*: with more
-solutions and more events it has no fewer matches. Skip-till-next (`;`) passes over events that do not join, and an
+What is proved. Two queries are equivalent if their sequences, graph patterns, clauses, streams and windows are the
+same, whatever their layout, prefixes and order of definitions. A query with more conditions in its graph patterns, or a
+narrower window, is contained in the one without, if the sequence is *monotone*: more solutions never mean fewer
+matches. Skip-till-next (`;`) passes over events that do not join, and an
 absence fails by more solutions, so neither is monotone. A join works solution by solution, so it is.
 
 What is shown. Random streams of graphs that the triple patterns fit; the engine runs both queries over them. Anything
@@ -13,13 +13,9 @@ else is undecided: containment of graph patterns with FILTERs is, in general, un
 from __future__ import annotations
 
 import random
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from decimal import Decimal
 from typing import Any, Final
-
-from rdflib.namespace import XSD
-from rdflib.term import BNode, Literal, URIRef, Variable
 
 from spaseq.core.automata import Avoid
 from spaseq.core.containment.deciding import relation_of, reports_all
@@ -27,9 +23,9 @@ from spaseq.core.containment.result import Comparison, Relation, Witness
 from spaseq.core.engine import Settings, Window
 from spaseq.core.errors import EventError, expect_count
 from spaseq.core.events.time import format_time
-from spaseq.core.trees import walk
-from spaseq.gpm import algebra
-from spaseq.gpm.pattern import Condition, GraphPattern
+from spaseq.gpm.containment.fitting import Fitting
+from spaseq.gpm.containment.implied import implies
+from spaseq.gpm.pattern import GraphPattern
 from spaseq.language.guards.guards import Take
 from spaseq.language.lowering.lower import Holds
 from spaseq.language.query import Query, compile_query
@@ -40,7 +36,6 @@ STREAMS: Final = 200
 _LONGEST: Final = 6
 """Events of a random stream."""
 _SECOND: Final = 1_000_000_000
-_MIRROR: Final = {"<": ">", "<=": ">=", ">": "<", ">=": "<="}
 
 
 def compare(
@@ -78,11 +73,11 @@ class _Case:
     def decide(self) -> Comparison:
         reason = self._prove()
         tried = 0
-        if not self._untried:
+        if not self._obstacle:
             tried = self._try_streams()
         relation = self._relation
         if relation is Relation.UNDECIDED:  # and why streams say no more
-            reason += f"; {self._untried}" if self._untried else f"; {tried:,} random streams decide no more"
+            reason += f"; {self._obstacle}" if self._obstacle else f"; {tried:,} random streams decide no more"
         return Comparison(relation, reason, self.shown.get("old"), self.shown.get("new"), self.shown.get("both"))
 
     @property
@@ -117,7 +112,7 @@ class _Case:
     # Streams
 
     @property
-    def _untried(self) -> str:
+    def _obstacle(self) -> str:
         """The reason why no streams are tried; empty if they are."""
         if {iri for _, iri in self.old.streams} != {iri for _, iri in self.new.streams}:
             return "the queries read different streams"
@@ -205,7 +200,7 @@ def _narrows(old: Query, new: Query) -> bool:
     """True if a monotone query `old` has all conditions of `new`, or stronger ones, and a window inside of its."""
     patterns = old.checked.patterns, new.checked.patterns
     stronger = all(
-        all(any(_implies(given, wanted) for given in patterns[0][name].local) for wanted in patterns[1][name].local)
+        all(any(implies(given, wanted) for given in patterns[0][name].local) for wanted in patterns[1][name].local)
         for name in patterns[0]
     )
     return stronger and _is_inside(old.compiled.window(), new.compiled.window())
@@ -224,32 +219,6 @@ def _is_inside(narrow: Window, wide: Window) -> bool:
     return wide.size % narrow.size == 0 and (wide.origin - narrow.origin) % narrow.size == 0
 
 
-def _implies(given: Condition, wanted: Condition) -> bool:
-    """True if a condition holds whenever `given` does: the same one, or a bound on one variable by a lesser number."""
-    if given == wanted:
-        return True
-    one, two = _bound(given.expression), _bound(wanted.expression)
-    if one is None or two is None or one[0] != two[0] or one[1][0] != two[1][0]:
-        return False
-    (_, symbol, limit), (_, other, least) = one, two
-    further = limit > least if symbol[0] == ">" else limit < least
-    return further or (limit == least and (symbol == other or other.endswith("=")))
-
-
-def _bound(node: algebra.Expression) -> tuple[str, str, Decimal] | None:
-    """(variable, <, <=, > or >=, number) of a comparison of a variable with an integer or a decimal; else None."""
-    match node:
-        case algebra.Call(symbol, (algebra.Term(Variable() as name), algebra.Term(Literal() as limit))):
-            pass
-        case algebra.Call(symbol, (algebra.Term(Literal() as limit), algebra.Term(Variable() as name))):
-            symbol = _MIRROR.get(symbol, "")
-        case _:
-            return None
-    if symbol not in _MIRROR or limit.datatype not in (XSD.integer, XSD.decimal) or limit.value is None:
-        return None
-    return str(name), symbol, Decimal(limit.value)
-
-
 # -- streams
 
 
@@ -260,18 +229,28 @@ def _matches(query: Query, rows: Sequence[dict[str, Any]], kb: Known) -> dict[An
     if not rows:
         return found
     for match in query.run(streams, kb, keep_events=False):
-        bindings = {str(name): term.n3() for name, term in sorted(match.bindings.items())}
+        bindings = {str(name): _text_of(term) for name, term in sorted(match.bindings.items())}
         key = match.start, match.end, tuple(match.positions), tuple(bindings.items())
         found[key] = {"start": match.start, "end": match.end, "positions": key[2], "bindings": bindings}
     return found
+
+
+def _text_of(term: Any) -> str:
+    """A binding as text: a term, or the list of a `(?v+ AS ?name)`."""
+    return (
+        term.n3()
+        if hasattr(term, "n3")
+        else " ".join(map(_text_of, term))
+        if isinstance(term, tuple | list)
+        else (str(term))
+    )
 
 
 def _random_streams(old: Query, new: Query, count: int) -> Iterator[tuple[dict[str, Any], ...]]:
     """Streams of graphs that the triple patterns of both queries fit. The same ones for the same queries."""
     rng = random.Random(count)
     patterns = [pattern for query in (old, new) for pattern in query.checked.patterns.values()]
-    subjects = {str(s) for p in patterns for s, _, _ in _triples(p) if isinstance(s, Variable)}
-    values = _values(patterns)
+    fitting = Fitting(patterns)
     sizes = [w.size for w in (old.compiled.window(), new.compiled.window()) if w.kind in ("span", "tumbling")]
     gaps = [0, _SECOND] + [int(f) for size in sizes for f in (size // 2, size, size + _SECOND)]
     for _ in range(count):
@@ -279,65 +258,9 @@ def _random_streams(old: Query, new: Query, count: int) -> Iterator[tuple[dict[s
         for _ in range(rng.randint(1, _LONGEST)):
             now += rng.choice(gaps)
             pattern = rng.choice(patterns)
-            terms = _Terms(rng, subjects, values)
-            graph = [terms.triple(t) for t in _triples(pattern) if rng.random() < 0.9]
-            lines = sorted({line for line in graph if line})
+            lines = fitting.graph(pattern, rng)
             if lines:
                 rows.append(
                     {"stream": rng.choice(pattern.streams), "time": format_time(now), "graph": "\n".join(lines)}
                 )
         yield tuple(rows)
-
-
-@dataclass(slots=True)
-class _Terms:
-    """Terms for the variables of one graph: few, so that graphs join."""
-
-    rng: random.Random
-    subjects: set[str]
-    values: list[Literal]
-    chosen: dict[str, Any] = field(default_factory=dict)
-
-    def triple(self, pattern: tuple[Any, Any, Any]) -> str:
-        """A triple that fits a pattern, as N-Triples; empty for a property path or a triple term."""
-        terms = [self._term(part) for part in pattern]
-        if any(term is None for term in terms) or isinstance(terms[0], Literal) or not isinstance(terms[1], URIRef):
-            return ""
-        return " ".join(term.n3() for term in terms) + " ."
-
-    def _term(self, part: Any) -> Any:
-        if not isinstance(part, Variable | BNode):
-            return part if isinstance(part, URIRef | Literal) else None
-        name = str(part)
-        if name not in self.chosen:
-            named = name in self.subjects or isinstance(part, BNode)
-            self.chosen[name] = URIRef(f"urn:x:{self.rng.randint(1, 2)}") if named else self.rng.choice(self.values)
-        return self.chosen[name]
-
-
-def _triples(pattern: GraphPattern) -> list[tuple[Any, Any, Any]]:
-    """The triple patterns of the part of a graph pattern that is about events."""
-    return [triple for node in walk(pattern.event) if isinstance(node, algebra.BGP) for triple in node.triples]
-
-
-def _values(patterns: Iterable[GraphPattern]) -> list[Literal]:
-    """The constants that conditions compare with, numbers also one less and one more; and some numbers."""
-    found = {Literal(1), Literal(2)}
-    for pattern in patterns:
-        expressions = [c.expression for c in (*pattern.local, *pattern.correlated)]
-        expressions += [node.condition for node in walk(pattern.event) if isinstance(node, algebra.Filter)]
-        for expression in expressions:
-            for term in _literals(expression):
-                found.add(term)
-                if isinstance(term.value, int | Decimal) and not isinstance(term.value, bool):
-                    found |= {Literal(term.value - 1), Literal(term.value + 1)}
-    return sorted(found, key=lambda term: (str(term.datatype), str(term)))
-
-
-def _literals(node: algebra.Expression) -> Iterator[Literal]:
-    match node:
-        case algebra.Term(Literal() as value):
-            yield value
-        case algebra.Call():
-            for argument in node.arguments:
-                yield from _literals(argument)
