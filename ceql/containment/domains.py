@@ -85,7 +85,7 @@ class Sort:
 
 
 def _numbers_between(low: Any, high: Any, several: int) -> list[Any]:
-    """`several` ascending numbers between two, whole ones if there are; fewer if doubles have no more."""
+    """`several` ascending numbers between two, whole ones if there are. Raises `Refused` if doubles have too few."""
     if low is None and high is None:
         return list(range(1, several + 1))
     if low is None:
@@ -100,7 +100,9 @@ def _numbers_between(low: Any, high: Any, several: int) -> list[Any]:
         start = first + (whole - several) // 2
         return [start + n for n in range(several)]
     found = [low + (high - low) * (n + 1) / (several + 1) for n in range(several)]
-    return [one for one in found if low < one < high]
+    if not all(one < two for one, two in zip([low, *found], [*found, high], strict=True)):
+        raise Refused(f"between {low} and {high} there are too few doubles")
+    return found
 
 
 def _texts_between(low: Any, high: Any, several: int) -> list[Any]:
@@ -118,6 +120,10 @@ def _is_time(text: Any) -> bool:
     except EventError:
         return False
     return True
+
+
+class Refused(Exception):
+    """The reason, in words, why the product of two automata cannot be searched."""
 
 
 class Domains:

@@ -12,7 +12,7 @@ from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Final, NamedTuple
 
-from ceql.containment.domains import Domains, rank
+from ceql.containment.domains import Domains, Refused, rank
 from ceql.expressions.predicates import Satisfies, StreamIs, TypeIs
 from ceql.expressions.scalar import compile_condition
 from ceql.guards.guard import Guard, slots_of
@@ -32,10 +32,6 @@ OPAQUE: Final = 8
 
 
 _BEGIN: Final = frozenset((INITIAL,))
-
-
-class Refused(Exception):
-    """The reason, in words, why the product of two automata cannot be searched."""
 
 
 class _Events:

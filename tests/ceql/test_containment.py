@@ -65,6 +65,7 @@ DECIDED = [
     ("A : B PARTITION BY [k]", "A : B", BOTH),
     ("A ; B PARTITION BY [k]", "A ; B PARTITION BY [k], [m]", LESS),
     ("A AS x ; B AS y FILTER x.k = y.k", "A ; B PARTITION BY [k]", EQUAL),
+    ("A AS x ; B AS y FILTER x[k < m] PARTITION BY [k], [m]", "A ; B PARTITION BY [m], [k]", MORE),
     ("A AS x ; B AS y FILTER x[k = 1] AND y[k = 2] PARTITION BY [k]", "A ; C PARTITION BY [k]", MORE),
     # choices
     ("STRICT: A ; B", "A : B", EQUAL),
@@ -139,6 +140,11 @@ def test_budgets_and_streams() -> None:
     assert "different streams" in found.reason
     found = compare("SELECT * WHERE S>A ; T>B WITHIN 5 [p]", "SELECT * WHERE S>A ; T>B WITHIN 7 [p]")
     assert found.relation is MORE and {row["stream"] for row in found.only_new.rows} == {"S", "T"}  # type: ignore[union-attr]
+    found = compare("SELECT * FROM S, T WHERE A", "SELECT * FROM T, S WHERE A", streams=0)
+    assert "in another order" in found.reason
+    enough = ceql.Settings(compared_steps=100)
+    found = compare("SELECT * WHERE A ; B", "SELECT * WHERE A : B ; C", settings=enough, streams=0)
+    assert found.only_old is not None, "a word that was found before the budget was reached"
     with pytest.raises(ceql.QuerySyntaxError, match="<new>"):
         compare("SELECT * WHERE A", "SELECT")
     with pytest.raises(ceql.OptionError, match="streams"):

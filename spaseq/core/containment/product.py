@@ -127,8 +127,8 @@ class Bounds(NamedTuple):
 
 @dataclass(slots=True)
 class Found:
-    """The result of a search. `words`: by the query that reports it (or "both") the goal and the events of a word.
-    `unsure`: True if letters were left out of which it is not known if they exist."""
+    """The result of a search, also of one that a budget ended. `words`: by the query that reports it (or "both") the
+    goal and the events of a word. `unsure`: True if letters were left out of which it is not known if they exist."""
 
     words: dict[str, tuple[Goal, tuple[int, ...]]] = field(default_factory=dict)
     unsure: bool = False
@@ -161,14 +161,13 @@ class Budget:
 
 def search(
     old: Automaton, new: Automaton, letters: Letters, goals: Sequence[Goal], bounds: Bounds, budget: Budget,
-    *, unsure: bool,
-) -> Found:  # fmt: skip
-    """Shortest words for the goals, one for each query and for both, as far as there are any.
+    found: Found, *, unsure: bool,
+) -> None:  # fmt: skip
+    """Adds to `found` shortest words for the goals, one for each query and for both, as far as there are any.
 
     `unsure`: letters of which it is not known if they exist take part, too. Then only the absence of a word means
     something. Raises `BudgetExceeded` (`compared_steps`). O(states of the product × letters × transitions).
     """
-    found = Found()
     nodes = [_Node(old.start, new.start, (0, 0), 0, -1, -1)]
     seen: set[Hashable] = set()
     place = 0
@@ -194,7 +193,6 @@ def search(
                     seen.add(key)
                     nodes.append(after)
         place += 1
-    return found
 
 
 def _steps(
