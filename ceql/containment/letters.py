@@ -108,6 +108,10 @@ class Alphabet:
                                 found.setdefault(id(self._domains.sort(name)), set()).add(one)
         return found
 
+    def cost(self, old: Configurations, new: Configurations) -> int:
+        """1, and 1 for each value that registers hold."""
+        return 1 + sum(map(len, self._values_in((old, new)).values()))
+
     def key(self, old: Configurations, new: Configurations) -> Hashable:
         """The configurations with values by their order alone."""
         held = self._values_in((old, new))

@@ -48,6 +48,9 @@ class Letters(Protocol):
     def letters(self, old: Configurations, new: Configurations) -> Iterable[Letter]:
         """Those behind a word that leads the automata to these configurations."""
 
+    def cost(self, old: Configurations, new: Configurations) -> int:
+        """The steps that an event counts for there: 1, and 1 for each value that registers hold."""
+
     def key(self, old: Configurations, new: Configurations) -> Hashable:
         """A value that is equal for two pairs of configurations only if the same words are accepted from both."""
 
@@ -152,9 +155,9 @@ class Budget:
         self._most = most
         self._used = 0
 
-    def spend(self) -> None:
-        """Count one step."""
-        self._used += 1
+    def spend(self, steps: int) -> None:
+        """Count some steps."""
+        self._used += steps
         if self._used > self._most:
             raise BudgetExceeded("compared_steps", self._most, self._used, "steps", "raise compared_steps")
 
@@ -177,11 +180,12 @@ def search(
         wanted = [goal for goal in goals if goal.reported_by not in found.words]
         if not wanted:
             break
+        cost = letters.cost(node.old, node.new)
         for letter in letters.letters(node.old, node.new):
             if not letter.sure and not unsure:
                 found.unsure = True
                 continue
-            budget.spend()
+            budget.spend(cost)
             for after, accepts in _steps(old, new, node, place, letter, bounds):
                 for goal in wanted:
                     if accepts == (goal.old, goal.new) and not (goal.several and after.length < 2):
