@@ -116,7 +116,7 @@ def random_streams(
     tries = {name: domains.sort(name).tries((), 3) for name in names}
     tries |= {name: [one for one in domains.sort(name).tries((), 2) if one is not None] for name in keys}
     spans = [w.size for w in _windows(engine) if w.kind == "span" and w.size]
-    gaps = [0, 1] + [f for size in spans for f in (size / 2, size, size + 1)]
+    gaps = [0, 1 if engine.measures else _SECOND] + [f for size in spans for f in (size / 2, size, size + 1)]
     for _ in range(count):
         now = 0.0
         rows: list[Row] = []

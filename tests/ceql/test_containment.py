@@ -42,6 +42,8 @@ DECIDED = [
     ("A AS x FILTER x[on = TRUE]", "A AS x FILTER x[on != FALSE]", EQUAL),
     ("A AS x FILTER x[v < w]", "A AS x FILTER x[v != w]", MORE),
     ("A AS x FILTER x[s = 'a' AND LENGTH(t) > 3]", "A AS x FILTER x[LENGTH(t) > 3]", MORE),
+    ("A AS x FILTER x[UPPER(s) = 'AB' AND v > 3]", "A AS x FILTER x[UPPER(s) = 'AB']", MORE),
+    ("A AS x FILTER x[ip LIKE '10[.].*' AND v IN {1}]", "A AS x FILTER x[ip LIKE '10[.].*']", MORE),
     # conditions between events
     ("A AS x ; B AS y FILTER x.v < y.v", "A AS x ; B AS y FILTER x.v <= y.v", MORE),
     ("A AS x ; B AS y FILTER x.v < y.v AND y.v < 5",
@@ -80,6 +82,9 @@ UNDECIDED = [
     ("A AS x ; B AS y FILTER x.v < y.v + 1", "A AS x ; B AS y FILTER x.v - 1 < y.v", "relates events"),
     ("A AS x ; B AS y FILTER SUM(y.v) > 3", "A AS x ; B AS y FILTER SUM(y.v) >= 4", "has an aggregate"),
     ("MAX: A ; B+", "LAST: A ; B+", "chooses among its matches"),
+    ("A AS x FILTER x[v = 1]", "A AS x FILTER x[v = 'a']", "v = "),
+    ("A AS x FILTER x[type = 'A']", "A", "about times or types"),
+    ("A ; NOT B FOR 5 SECONDS", "A ; NOT B FOR 3 SECONDS", "events around them"),
     ("A AS x FILTER x[d > '2026-01-01']", "A AS x FILTER x[d > '2026-01-01' OR d = '2026-02-01']", "d "),
 ]
 
