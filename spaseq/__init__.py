@@ -31,14 +31,17 @@ from spaseq.core.lazy_names import loader
 from spaseq.version import VERSION as __version__
 
 if TYPE_CHECKING:
+    from spaseq.core.containment.result import Comparison
     from spaseq.core.engine import Settings
     from spaseq.gpm import Knowledge
     from spaseq.gpm.functions.own import register_function
     from spaseq.language import Match, Matches, Network, Query, Session
+    from spaseq.language.containment import compare
     from spaseq.rdf import DirectionalString, GraphEvent, Grouped, StreamOptions, StreamSource, TripleTerm
 
 __all__ = [
     "BudgetExceeded",
+    "Comparison",
     "DirectionalString",
     "EventError",
     "GraphEvent",
@@ -62,6 +65,7 @@ __all__ = [
     "TripleTerm",
     "UnsupportedFeature",
     "__version__",
+    "compare",
     "compile",
     "register_function",
 ]
@@ -85,10 +89,12 @@ def compile(text: str, *, source: str = "<query>", settings: Settings | None = N
 __getattr__, __dir__ = loader(
     __name__,
     {
+        "spaseq.core.containment.result": ("Comparison",),
         "spaseq.core.engine": ("Settings",),
         "spaseq.gpm": ("Knowledge",),
         "spaseq.gpm.functions.own": ("register_function",),
         "spaseq.language": ("Match", "Matches", "Network", "Query", "Session"),
+        "spaseq.language.containment": ("compare",),
         "spaseq.rdf": ("DirectionalString", "GraphEvent", "Grouped", "StreamOptions", "StreamSource", "TripleTerm"),
         "spaseq.spark": (None,),
     },

@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from ceql.containment import letters as alphabet
-from ceql.containment.domains import Domains
-from ceql.containment.letters import Alphabet, Refused
+from ceql.containment.domains import Domains, Refused
+from ceql.containment.letters import Alphabet
 from ceql.containment.streams import Engine, random_streams
 from ceql.expressions.predicates import Satisfies, StreamIs, TypeIs
 from ceql.guards.guard import Guard
@@ -23,7 +23,7 @@ from spaseq.core.containment.result import Comparison, Relation, Witness
 from spaseq.core.containment.windows import events_in, goals
 from spaseq.core.engine import Program, Settings
 from spaseq.core.engine.program.around import Quiet
-from spaseq.core.errors import BudgetExceeded, EventError, expect_count, expect_type
+from spaseq.core.errors import BudgetExceeded, EventError, LimitReached, expect_count, expect_type
 from spaseq.core.events import EVENT_TIME
 from spaseq.core.protocols import Written
 
@@ -82,12 +82,15 @@ class _Case:
             self._search(programs, domains)
         except Refused as refused:
             self.reasons.append(str(refused))
+        except LimitReached:
+            raise
         except BudgetExceeded as error:
-            if error.setting != "compared_steps":
-                raise
             self.reasons.append(str(error).replace("\nhint: ", ": "))
         if self._open:
-            self._try_streams()
+            try:
+                self._try_streams()
+            except Refused as refused:
+                self.reasons.append(str(refused))
         return self._answer()
 
     @property
@@ -122,8 +125,8 @@ class _Case:
     def _domains(self, programs: list[Program]) -> Domains:
         """The values to try. Raises `Refused` for queries outside the class that is decided."""
         engine = self.engine
-        if set(engine.old.compiled.named_streams) != set(engine.new.compiled.named_streams):
-            raise Refused("the queries read different streams")
+        if not _read_alike(engine.old, engine.new):
+            raise Refused("the queries read different streams, or in another order")
         for query in (engine.old, engine.new):
             if query.settings.forget_keys_after is not None:
                 raise Refused("forget_keys_after ends the runs of keys")
@@ -147,7 +150,7 @@ class _Case:
     def _search(self, programs: list[Program], domains: Domains) -> None:
         engine = self.engine
         old, new = (
-            alphabet.Query(program.cea, tuple(_guards(program)), _keys(query, domains))
+            alphabet.Query(program.cea, tuple(_guards(program)), _keys(query, _OWN | set(engine.measures)))
             for query, program in zip((engine.old, engine.new), programs, strict=True)
         )
         same_keys = set(old.keys) == set(new.keys)
@@ -166,10 +169,14 @@ class _Case:
                 for program, registers, names in zip(programs, letters.registers, shown, strict=True)
             ]
             for unsure in (False, True):
-                found = search(automata[0], automata[1], letters, wanted, bounds, budget, unsure=unsure)
+                found = Found()
+                try:
+                    search(automata[0], automata[1], letters, wanted, bounds, budget, found, unsure=unsure)
+                finally:
+                    if not unsure:
+                        self._confirm(found, letters)
                 absent -= found.words.keys()
                 if not unsure:
-                    self._confirm(found, letters)
                     wanted = [goal for goal in wanted if goal.reported_by not in found.words]
                 if not found.unsure or not wanted:
                     break
@@ -257,13 +264,20 @@ def _guards(program: Program) -> Iterator[Guard]:
     yield from getattr(program.registers, "guards", ())
 
 
-def _keys(query: Query, domains: Domains) -> tuple[str, ...]:
-    """The attributes of the keys of a query."""
+def _read_alike(old: Query, new: Query) -> bool:
+    """True if two queries read the same streams, and in the same order if FROM gives one: it orders equal times."""
+    one, two = old.compiled.named_streams, new.compiled.named_streams
+    ordered = old.tree.streams or new.tree.streams
+    return one == two if ordered else set(one) == set(two)
+
+
+def _keys(query: Query, own: frozenset[str]) -> tuple[str, ...]:
+    """The attributes of the keys of a query; none of them may be one of its `own`, of times and types."""
     found = []
     for bracket in query.partition:
         if len(bracket) > 1:
             raise Refused(f"a key is one of {', '.join(bracket)}")
-        if bracket[0] in _OWN:
+        if bracket[0] in own:
             raise Refused(f"the key {bracket[0]} is about times or types")
         found.append(bracket[0])
     return tuple(dict.fromkeys(found))
@@ -274,8 +288,12 @@ def _contexts(old: alphabet.Query, new: alphabet.Query, domains: Domains) -> Ite
     names = list(dict.fromkeys((*old.keys, *new.keys)))
     tries = []
     for name in names:
+        sort = domains.sort(name)
+        alike = sum(other in sort.names for other in names)
+        if alike > 1 and set(old.keys) != set(new.keys):
+            raise Refused(f"the keys differ, and {name} is compared with another key")
         optional = not (name in old.keys and name in new.keys)
-        tries.append([one for one in domains.sort(name).tries((), 1) if optional or one is not None])
+        tries.append([one for one in sort.tries((), alike) if optional or one is not None])
     for chosen in itertools.product(*tries):
         yield dict(zip(names, chosen, strict=True))
 

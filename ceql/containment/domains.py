@@ -10,6 +10,7 @@ between them as the event has attributes of the sort.
 from __future__ import annotations
 
 import math
+import re
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
@@ -67,8 +68,8 @@ class Sort:
     def tries(self, held: Iterable[Any], several: int) -> list[Any]:
         """The values to try: constants, those held in registers, and up to `several` in each gap between these; and
         NULL. O(n log n)."""
-        known = self.constants | {one for one in held if one is not None}
         kind = self.kind
+        known = {one for one in (*self.constants, *held) if one is not None and values.kind_of(one) == kind}
         if kind == "truth":
             return [True, False, None]
         if kind == "text" and not self.ordered:
@@ -85,7 +86,7 @@ class Sort:
 
 
 def _numbers_between(low: Any, high: Any, several: int) -> list[Any]:
-    """`several` ascending numbers between two, whole ones if there are; fewer if doubles have no more."""
+    """`several` ascending numbers between two, whole ones if there are. Raises `Refused` if doubles have too few."""
     if low is None and high is None:
         return list(range(1, several + 1))
     if low is None:
@@ -100,7 +101,9 @@ def _numbers_between(low: Any, high: Any, several: int) -> list[Any]:
         start = first + (whole - several) // 2
         return [start + n for n in range(several)]
     found = [low + (high - low) * (n + 1) / (several + 1) for n in range(several)]
-    return [one for one in found if low < one < high]
+    if not all(one < two for one, two in zip([low, *found], [*found, high], strict=True)):
+        raise Refused(f"between {low} and {high} there are too few doubles")
+    return found
 
 
 def _texts_between(low: Any, high: Any, several: int) -> list[Any]:
@@ -118,6 +121,10 @@ def _is_time(text: Any) -> bool:
     except EventError:
         return False
     return True
+
+
+class Refused(Exception):
+    """The reason, in words, why the product of two automata cannot be searched."""
 
 
 class Domains:
@@ -187,21 +194,19 @@ class Domains:
                 sort.add(constant.value)
                 sort.ordered |= order
                 return name != EVENT_TIME
-        self._guess(left)
-        self._guess(right)
+        self._guess(left, right)
         return _is_constant(left) and _is_constant(right)
 
-    def _guess(self, node: ast.Expression) -> None:
-        """Adds the constants of an expression to the sorts of its attributes: values to begin with."""
-        every = list(parts(node))
+    def _guess(self, *nodes: ast.Expression) -> None:
+        """Adds the constants of some expressions to the sorts of their attributes: values to begin with."""
+        every = [part for node in nodes for part in parts(node)]
         constants = [part.value for part in every if isinstance(part, ast.Number | ast.Text | ast.Truth)]
-        if isinstance(node, ast.Like):
-            constants += like_samples(node.pattern)
+        constants += [text for part in every if isinstance(part, ast.Like) for text in like_samples(part.pattern)]
         for call in (part for part in every if isinstance(part, ast.Call)):
             for place, argument in enumerate(call.arguments):
                 if isinstance(argument, ast.Attribute):
                     self._begin(argument.name, FUNCTIONS[call.function].classes(place))
-        for attribute in attributes_of(node):
+        for attribute in (part for part in every if isinstance(part, ast.Attribute)):
             sort = self.sort(attribute.name)
             for constant in constants:
                 if not sort.kinds or values.kind_of(constant) in sort.kinds:
@@ -240,12 +245,16 @@ def _is_constant(node: ast.Expression) -> bool:
     return not any(isinstance(part, ast.Call | ast.Attribute) for part in parts(node))
 
 
+_TOKENS: Final = re.compile(r"\[\^?(.)[^]]*\]|\\(.)|\.[*+]|\.|[()^$]", re.DOTALL)
+"""Sets of characters, escapes, wild cards and groups of a regular expression."""
+
+
 def like_samples(pattern: str) -> list[str]:
     """Texts that a regular expression may match: with its wild cards as nothing, and as letters."""
     found = []
-    for stars, dot in (("", "a"), ("b", "c")):
-        text = pattern.replace("(?s)", "").replace(".*", stars).replace(".", dot).replace("\\", "")
-        found.append(text)
+    for several, one in (("", "a"), ("b", "c")):
+        wild = {".": one, ".*": several, ".+": one}
+        found.append(_TOKENS.sub(lambda token, wild=wild: token[1] or token[2] or wild.get(token[0], ""), pattern))  # type: ignore[misc]
     return found
 
 

@@ -12,7 +12,7 @@ from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Final, NamedTuple
 
-from ceql.containment.domains import Domains, rank
+from ceql.containment.domains import Domains, Refused, rank
 from ceql.expressions.predicates import Satisfies, StreamIs, TypeIs
 from ceql.expressions.scalar import compile_condition
 from ceql.guards.guard import Guard, slots_of
@@ -32,10 +32,6 @@ OPAQUE: Final = 8
 
 
 _BEGIN: Final = frozenset((INITIAL,))
-
-
-class Refused(Exception):
-    """The reason, in words, why the product of two automata cannot be searched."""
 
 
 class _Events:
@@ -111,6 +107,10 @@ class Alphabet:
                             for name, one in zip(names, _tuple(value), strict=True):
                                 found.setdefault(id(self._domains.sort(name)), set()).add(one)
         return found
+
+    def cost(self, old: Configurations, new: Configurations) -> int:
+        """1, and 1 for each value that registers hold."""
+        return 1 + sum(map(len, self._values_in((old, new)).values()))
 
     def key(self, old: Configurations, new: Configurations) -> Hashable:
         """The configurations with values by their order alone."""

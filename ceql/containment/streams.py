@@ -11,14 +11,16 @@ from ceql.containment.domains import Domains
 from ceql.query import Query
 from spaseq.core.containment.result import Witness
 from spaseq.core.engine import Window
+from spaseq.core.events import EVENT_TIME
 
 Row = dict[str, Any]
 Found = dict[tuple[Any, ...], dict[str, Any]]
 _SECOND: Final = 1_000_000_000
 _LONGEST: Final = 9
 """Events of a random stream."""
-_APART: Final = 0.001
-"""Seconds between the events of several streams, so that their order is that of the rows."""
+_APART: Final = 2**-20
+"""Seconds between the events of several streams, so that their order is that of the rows. A microsecond or so, as a
+power of two: sums are exact."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +39,8 @@ class Engine:
     @property
     def needs_times(self) -> bool:
         """True if events need times."""
-        return bool(self.old.compiled.timed or self.new.compiled.timed) or len(self.streams) > 1
+        every = self.old.compiled, self.new.compiled
+        return len(self.streams) > 1 or any(query.timed or EVENT_TIME in query.attributes for query in every)
 
     @property
     def measures(self) -> tuple[str, ...]:
@@ -76,24 +79,23 @@ class Engine:
     def rows_of(self, word: Iterable[Row], lasts: tuple[int | float, int | float]) -> tuple[Row, ...]:
         """The events of a word with times and measured attributes, so that it lasts as long as is asked for."""
         found = []
-        old, new = (query.compiled.lowered.window for query in (self.old, self.new))
+        rows = list(word)
         measured = dict(zip((self.old.window_attribute, self.new.window_attribute), lasts, strict=True))
-        for n, row in enumerate(word):
+        timed = [last for last, query in zip(lasts, (self.old, self.new), strict=True) if _measures_time(query)]
+        end = _seconds(max(timed, default=0))
+        apart = _APART if len(self.streams) > 1 else 0
+        for n, row in enumerate(rows):
             row = dict(row)
             for name in self.measures:
                 row[name] = measured[name] if n else 0
-            if self.needs_times:
-                sizes = [lasts[i] for i, window in enumerate((old, new)) if _is_timed(window, self, i)]
-                row["time"] = (_seconds(max(sizes, default=0)) if n else 0) + (
-                    round(_APART * n, 3) if len(self.streams) > 1 else 0
-                )
+            if self.needs_times:  # the last of a word that lasts is at its end
+                row["time"] = end - apart * (len(rows) - 1 - n) if n and end else apart * n
             found.append(row)
         return tuple(found)
 
 
-def _is_timed(window: Window, engine: Engine, which: int) -> bool:
-    query = (engine.old, engine.new)[which]
-    return window.kind == "span" and query.window_attribute is None
+def _measures_time(query: Query) -> bool:
+    return query.compiled.lowered.window.kind == "span" and query.window_attribute is None
 
 
 def _seconds(nanoseconds: int | float) -> int | float:
@@ -114,7 +116,7 @@ def random_streams(
     tries = {name: domains.sort(name).tries((), 3) for name in names}
     tries |= {name: [one for one in domains.sort(name).tries((), 2) if one is not None] for name in keys}
     spans = [w.size for w in _windows(engine) if w.kind == "span" and w.size]
-    gaps = [0, 1] + [f for size in spans for f in (size / 2, size, size + 1)]
+    gaps = [0, 1 if engine.measures else _SECOND] + [f for size in spans for f in (size / 2, size, size + 1)]
     for _ in range(count):
         now = 0.0
         rows: list[Row] = []
@@ -126,7 +128,7 @@ def random_streams(
             now += int(rng.choice(gaps))
             row |= dict.fromkeys(engine.measures, int(now))
             if engine.needs_times:
-                row["time"] = round(now / _SECOND, 3) + (_APART * len(rows) if len(engine.streams) > 1 else 0)
+                row["time"] = round(now / _SECOND, 9) + (_APART * len(rows) if len(engine.streams) > 1 else 0)
             rows.append(row)
         yield tuple(rows)
 

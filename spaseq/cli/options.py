@@ -9,6 +9,7 @@ from typing import Any
 from spaseq.cli.formats import FORMATS
 from spaseq.cli.knowledge import add_knowledge
 from spaseq.tools.command import (
+    add_compare,
     add_demo,
     add_explain,
     add_follow,
@@ -57,11 +58,19 @@ def parser(run: Command, check: Command, explain: Command, plot: Command) -> arg
     _add_inputs(plotting)
     add_plot(plotting)
     plotting.set_defaults(command=plot)
+    add_compare(commands, _load_compare, valuations=False)
     add_knowledge(commands)
     add_studio(commands, "spaseq")
     add_lsp(commands)
     add_demo(commands, "spaseq", top.parse_args)
     return top
+
+
+def _load_compare() -> tuple[Any, Any]:
+    from spaseq.language.containment import compare
+    from spaseq.language.query import compile_query
+
+    return compile_query, compare
 
 
 def _add_query(parser: argparse.ArgumentParser) -> None:

@@ -30,6 +30,7 @@ Modules:
 * `entail`: RDFS entailment: knowledge is closed and graph patterns are rewritten; streams need no change.
 * `result_clauses`: SELECT expressions, GROUP BY, HAVING, ORDER BY over solutions, and CONSTRUCT templates.
 * `scope`: The variables of a GPM's nested parts, which cannot have the value of another GPM.
+* `containment/`: Conditions that imply each other, and graphs that triple patterns fit, to compare two queries.
 * `serialise`: RDF terms and mappings as text, in the syntaxes of result formats.
 """
 

@@ -14,7 +14,8 @@ Rooms, each of which imports only from those before it:
 * `results`: Matches, and the results that result clauses compute from them.
 * `runtime`: Instants in, matches out.
 
-`query` is the interface over all of them; `network` of queries that read the graphs of others.
+`query` is the interface over all of them; `network` of queries that read the graphs of others; `containment` compares
+two queries.
 """
 
 from __future__ import annotations

@@ -42,6 +42,8 @@ DECIDED = [
     ("A AS x FILTER x[on = TRUE]", "A AS x FILTER x[on != FALSE]", EQUAL),
     ("A AS x FILTER x[v < w]", "A AS x FILTER x[v != w]", MORE),
     ("A AS x FILTER x[s = 'a' AND LENGTH(t) > 3]", "A AS x FILTER x[LENGTH(t) > 3]", MORE),
+    ("A AS x FILTER x[UPPER(s) = 'AB' AND v > 3]", "A AS x FILTER x[UPPER(s) = 'AB']", MORE),
+    ("A AS x FILTER x[ip LIKE '10[.].*' AND v IN {1}]", "A AS x FILTER x[ip LIKE '10[.].*']", MORE),
     # conditions between events
     ("A AS x ; B AS y FILTER x.v < y.v", "A AS x ; B AS y FILTER x.v <= y.v", MORE),
     ("A AS x ; B AS y FILTER x.v < y.v AND y.v < 5",
@@ -65,6 +67,7 @@ DECIDED = [
     ("A : B PARTITION BY [k]", "A : B", BOTH),
     ("A ; B PARTITION BY [k]", "A ; B PARTITION BY [k], [m]", LESS),
     ("A AS x ; B AS y FILTER x.k = y.k", "A ; B PARTITION BY [k]", EQUAL),
+    ("A AS x ; B AS y FILTER x[k < m] PARTITION BY [k], [m]", "A ; B PARTITION BY [m], [k]", MORE),
     ("A AS x ; B AS y FILTER x[k = 1] AND y[k = 2] PARTITION BY [k]", "A ; C PARTITION BY [k]", MORE),
     # choices
     ("STRICT: A ; B", "A : B", EQUAL),
@@ -79,6 +82,9 @@ UNDECIDED = [
     ("A AS x ; B AS y FILTER x.v < y.v + 1", "A AS x ; B AS y FILTER x.v - 1 < y.v", "relates events"),
     ("A AS x ; B AS y FILTER SUM(y.v) > 3", "A AS x ; B AS y FILTER SUM(y.v) >= 4", "has an aggregate"),
     ("MAX: A ; B+", "LAST: A ; B+", "chooses among its matches"),
+    ("A AS x FILTER x[v = 1]", "A AS x FILTER x[v = 'a']", "v = "),
+    ("A AS x FILTER x[type = 'A']", "A", "about times or types"),
+    ("A ; NOT B FOR 5 SECONDS", "A ; NOT B FOR 3 SECONDS", "events around them"),
     ("A AS x FILTER x[d > '2026-01-01']", "A AS x FILTER x[d > '2026-01-01' OR d = '2026-02-01']", "d "),
 ]
 
@@ -139,6 +145,11 @@ def test_budgets_and_streams() -> None:
     assert "different streams" in found.reason
     found = compare("SELECT * WHERE S>A ; T>B WITHIN 5 [p]", "SELECT * WHERE S>A ; T>B WITHIN 7 [p]")
     assert found.relation is MORE and {row["stream"] for row in found.only_new.rows} == {"S", "T"}  # type: ignore[union-attr]
+    found = compare("SELECT * FROM S, T WHERE A", "SELECT * FROM T, S WHERE A", streams=0)
+    assert "in another order" in found.reason
+    enough = ceql.Settings(compared_steps=100)
+    found = compare("SELECT * WHERE A ; B", "SELECT * WHERE A : B ; C", settings=enough, streams=0)
+    assert found.only_old is not None, "a word that was found before the budget was reached"
     with pytest.raises(ceql.QuerySyntaxError, match="<new>"):
         compare("SELECT * WHERE A", "SELECT")
     with pytest.raises(ceql.OptionError, match="streams"):

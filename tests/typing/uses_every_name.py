@@ -52,6 +52,8 @@ def tuples(text: str) -> int:
 def network() -> int:
     """A network of SPAseq queries."""
     query = spaseq.compile("SELECT ?x FROM STREAM S <urn:s> WHERE { SEQ (A) DEFINE GPM A ON S { ?x ?y ?z } }")
+    compared: spaseq.Comparison = spaseq.compare(query, query, streams=1)
+    print(compared.relation, compared.only_new)
     several = spaseq.Network({"first": query}, report=["first"])
     graphs = {"S": [("2026-01-01T00:00:00Z", "<urn:a> <urn:b> <urn:c> .")]}
     found = [*several.run(graphs), *several.open(time="urn:time").close()]

@@ -43,4 +43,6 @@ def choose_alike(old: Program, new: Program, same_keys: bool) -> bool:
     if old.around.decides and old.window != new.window:
         return False
     choices = old.whole_choice, new.whole_choice
+    if choices[0].after is not None and choices[0].after.on_variable:
+        return False  # it depends on the variables that took the events of matches
     return choices[0] == choices[1] and choices[0].limit is None and choices[0].selection is not Selection.ANY

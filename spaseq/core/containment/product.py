@@ -48,6 +48,9 @@ class Letters(Protocol):
     def letters(self, old: Configurations, new: Configurations) -> Iterable[Letter]:
         """Those behind a word that leads the automata to these configurations."""
 
+    def cost(self, old: Configurations, new: Configurations) -> int:
+        """The steps that an event counts for there: 1, and 1 for each value that registers hold."""
+
     def key(self, old: Configurations, new: Configurations) -> Hashable:
         """A value that is equal for two pairs of configurations only if the same words are accepted from both."""
 
@@ -127,8 +130,8 @@ class Bounds(NamedTuple):
 
 @dataclass(slots=True)
 class Found:
-    """The result of a search. `words`: by the query that reports it (or "both") the goal and the events of a word.
-    `unsure`: True if letters were left out of which it is not known if they exist."""
+    """The result of a search, also of one that a budget ended. `words`: by the query that reports it (or "both") the
+    goal and the events of a word. `unsure`: True if letters were left out of which it is not known if they exist."""
 
     words: dict[str, tuple[Goal, tuple[int, ...]]] = field(default_factory=dict)
     unsure: bool = False
@@ -152,23 +155,22 @@ class Budget:
         self._most = most
         self._used = 0
 
-    def spend(self) -> None:
-        """Count one step."""
-        self._used += 1
+    def spend(self, steps: int) -> None:
+        """Count some steps."""
+        self._used += steps
         if self._used > self._most:
             raise BudgetExceeded("compared_steps", self._most, self._used, "steps", "raise compared_steps")
 
 
 def search(
     old: Automaton, new: Automaton, letters: Letters, goals: Sequence[Goal], bounds: Bounds, budget: Budget,
-    *, unsure: bool,
-) -> Found:  # fmt: skip
-    """Shortest words for the goals, one for each query and for both, as far as there are any.
+    found: Found, *, unsure: bool,
+) -> None:  # fmt: skip
+    """Adds to `found` shortest words for the goals, one for each query and for both, as far as there are any.
 
     `unsure`: letters of which it is not known if they exist take part, too. Then only the absence of a word means
     something. Raises `BudgetExceeded` (`compared_steps`). O(states of the product × letters × transitions).
     """
-    found = Found()
     nodes = [_Node(old.start, new.start, (0, 0), 0, -1, -1)]
     seen: set[Hashable] = set()
     place = 0
@@ -178,11 +180,12 @@ def search(
         wanted = [goal for goal in goals if goal.reported_by not in found.words]
         if not wanted:
             break
+        cost = letters.cost(node.old, node.new)
         for letter in letters.letters(node.old, node.new):
             if not letter.sure and not unsure:
                 found.unsure = True
                 continue
-            budget.spend()
+            budget.spend(cost)
             for after, accepts in _steps(old, new, node, place, letter, bounds):
                 for goal in wanted:
                     if accepts == (goal.old, goal.new) and not (goal.several and after.length < 2):
@@ -194,7 +197,6 @@ def search(
                     seen.add(key)
                     nodes.append(after)
         place += 1
-    return found
 
 
 def _steps(

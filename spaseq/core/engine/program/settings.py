@@ -166,7 +166,8 @@ class Settings:
     """SPAseq: threads that read and match the files of a run, the caller's included; 1: that alone. None: one for each
     processor of the process, up to two. Answers do not depend on it."""
     compared_steps: int = 100_000
-    """Steps of the product of two automata that `compare` makes: an event from a pair of sets of their states."""
+    """Steps of the product of two automata that `compare` makes: an event from a pair of sets of their states. With
+    registers it counts once more for each value they hold."""
     evaluator: str = "compact"
     """The evaluator: "compact" (the compact structure), "chain" or "tree" (lazily), "auto" (the cheapest)."""
     time_limit: float | None = None
