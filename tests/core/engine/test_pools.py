@@ -56,6 +56,7 @@ TEXTS = ("", "a", "ab", "b", None)
 def _pools_from_the_start(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(pooled, "FROM", 0)
     monkeypatch.setattr(coded_automaton, "SMALL", 0)
+    monkeypatch.setattr(coded_automaton, "SHORT", 0)
 
 
 def drawn(rng: random.Random) -> tuple[str, list[dict[str, Any]]]:
