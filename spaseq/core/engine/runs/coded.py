@@ -578,6 +578,8 @@ class GuardRun(Run):
         expect(((owned > 0) & (owned <= self._pools.values(owners).shape[1])).all(), "the values of rows of pools")
         pools, registers, rows, _ = self._pooled_registers(live.cells, owners)
         expect(np.isin(owners[owners >= 0], live.cells[pools]).all(), "rows of pools alone")
+        theirs = self._tables.pooled[live.numbers[pools], 2:]
+        expect((theirs == registers[:, None]).any(axis=1).all(), "values in the registers of pools alone")
         held[pools, registers] = reg.NOTHING
         self._codes.restore(state["codes"], np.concatenate([held, self._held[:, reg.HELD_REGISTERS :], rows]))
         self._index_anew()
