@@ -56,6 +56,7 @@ TEXTS = ("", "a", "ab", "b", None)
 def _pools_from_the_start(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(pooled, "FROM", 0)
     monkeypatch.setattr(coded_automaton, "SMALL", 0)
+    monkeypatch.setattr(coded_automaton, "SHORT", 0)
 
 
 def drawn(rng: random.Random) -> tuple[str, list[dict[str, Any]]]:
@@ -129,6 +130,7 @@ def test_explain_says_how_runs_are_kept() -> None:
 
     assert "O(log n)" in line("b.p > a.p") and "O(log n)" in line("b.p > a.p AND c.p > b.p")
     assert "O(log n)" in line("b.k = a.k AND b.p > a.p") and "O(log n)" in line("b.p != a.p")
+    assert "2 values" in line("b.p > a.p AND b.k > a.k") and "3 values" in line("b.p > a.p AND b.k > a.k AND b.r < a.r")
     assert "in the order of a value" in line("b.p > a.p AND c.p > a.p")
     assert "in the order of a value" in line("b.p > a.p", "NEXT *")
     assert "equality" in line("b.p = a.p") and "one by one" in line("b.p + a.p > 3")
@@ -163,6 +165,23 @@ def test_a_pool_that_an_event_leaves_in_part_becomes_configurations() -> None:
     found = [match for event in events for match in session.push(event)]
     expected = oracle.evaluate(oracle_ceql_text.read(text), events)
     assert places(found) == sorted((s, e, *at) for s, e, at in expected)
+
+
+def test_ranges_of_three_values_have_as_many_pieces_as_needed() -> None:
+    """One event moves a part of 6,000 runs in all directions; another one ends a part of them."""
+    rng = np.random.default_rng(3)
+    values = rng.random((6_000, 3)).round(3)
+    events = [{"type": "A", "p": p, "k": k, "r": r} for p, k, r in values.tolist()]
+    text = "SELECT * FROM S WHERE (A AS a ; {} B AS b ; C AS c) FILTER b.p > a.p AND b.k > a.k AND b.r > a.r"
+    middle = {"type": "B", "p": 0.67, "k": 0.73, "r": 0.61}
+    below = (values < [0.67, 0.73, 0.61]).all(axis=1)
+    session = ceql.compile(text.format("")).open()
+    session.push([*events, middle])
+    assert len(session.push({"type": "C"})) == below.sum()
+    assert len(run_of(session)._pools._pieces) > k.PIECES
+    session = ceql.compile(text.format("NOT (D AS d FILTER d.p > a.p AND d.k > a.k) ;")).open()
+    session.push([*events, {**middle, "type": "D", "k": 0.2}, middle])
+    assert len(session.push({"type": "C"})) == (below & ~(values[:, :2] < [0.67, 0.2]).all(axis=1)).sum()
 
 
 def test_labels_of_texts_that_are_given_anew_keep_the_order() -> None:

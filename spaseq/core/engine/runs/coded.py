@@ -30,7 +30,7 @@ from spaseq.core.engine.program.matches import CodedRows, Emit, MatchBatch, matc
 from spaseq.core.engine.program.program import Program
 from spaseq.core.engine.program.register_ops import Codes
 from spaseq.core.engine.runs.base import HandOver, LiveSets, Run
-from spaseq.core.engine.runs.coded_automaton import GuardedAutomaton, GuardTables, may_pool
+from spaseq.core.engine.runs.coded_automaton import GuardedAutomaton, GuardTables, is_short, may_pool
 from spaseq.core.engine.runs.pooled import RunPools
 from spaseq.core.errors import BudgetExceeded
 from spaseq.core.integers import different, in_order, ranges
@@ -65,7 +65,7 @@ class GuardRun(Run):
     def __init__(self, program: Program, arena: Arena, codes: Codes) -> None:
         super().__init__(program, arena)
         self._codes = codes
-        self._automaton = GuardedAutomaton(program.cea, codes, may_pool(program))
+        self._automaton = GuardedAutomaton(program.cea, codes, may_pool(program), is_short(program))
         width = codes.registers
         self._tables: GuardTables = self._automaton.tables([], 2)
         self.kernel: Kernel = Bound(run_guarded)
@@ -578,6 +578,8 @@ class GuardRun(Run):
         expect(((owned > 0) & (owned <= self._pools.values(owners).shape[1])).all(), "the values of rows of pools")
         pools, registers, rows, _ = self._pooled_registers(live.cells, owners)
         expect(np.isin(owners[owners >= 0], live.cells[pools]).all(), "rows of pools alone")
+        theirs = self._tables.pooled[live.numbers[pools], 2:]
+        expect((theirs == registers[:, None]).any(axis=1).all(), "values in the registers of pools alone")
         held[pools, registers] = reg.NOTHING
         self._codes.restore(state["codes"], np.concatenate([held, self._held[:, reg.HELD_REGISTERS :], rows]))
         self._index_anew()
