@@ -133,7 +133,7 @@ def copy_box(rows, row, other, count):
 
 @kernel
 def raise_levels(rows, root, top, level, count):
-    """`raise_top` for rows with `count` values, from `level` down to `top` + 1."""
+    """`raise_top` of the tree `root` for rows with `count` values, from `level` down to `top` + 1."""
     fresh = np.int64(NIL)
     parent = np.int64(NIL)
     at = P_LEFT
