@@ -251,8 +251,8 @@ def note_cut(pools, move, cell):
 
 @kernel
 def can_pool(pools, st, bucket, state, moved):
-    """True if an event that has `moved` so many configurations of `bucket` makes pools of them. The set of states can have
-    pools then, and has none yet.
+    """True if an event that has `moved` so many configurations of `bucket` makes pools of them. The set of states can
+    have pools then, and has none yet.
 
     PERF: `A AS a ; NOT (B AS b FILTER b.price > a.price) ; E` keeps some six runs; pools take 0.17 us an event there,
     configurations 0.12 (2026-11-27).
