@@ -12,6 +12,7 @@ from spaseq.core.engine.program.marks import without_marks
 from spaseq.core.engine.program.register_ops import MOST, Codes
 from spaseq.core.engine.program.settings import After, AfterMatch, Choice, Consume, Registers, Selection, Settings
 from spaseq.core.engine.program.simpler import cheaper_choice
+from spaseq.core.engine.program.sums import Summed
 from spaseq.core.engine.program.window import Window
 from spaseq.core.errors import BudgetExceeded, InternalError, UnsupportedFeature
 from spaseq.core.pattern import Pattern
@@ -40,6 +41,10 @@ class Program:
     """The selection that `choice` stands for and the reason for it, if it is not the one that was asked for."""
     chosen: Choice | None = None
     """The choice among those matches that the events around them leave; then `choice` keeps all matches for it."""
+    summed: Summed | None = None
+    """The aggregates over all matches of an event that are reported in their place."""
+    listed: str = ""
+    """The reason for which these matches are listed to be aggregated; empty if they are not."""
     hides_labels: bool = False
     """True if the automaton's labels only tell the events of the variable of `Choice.after`: matches have none."""
 
@@ -118,6 +123,8 @@ class Program:
         """The automaton and how it is run, as text. `per_second`: how many units of the window's size a second has."""
         if not isinstance(self.automaton, CEA):
             how = "lazy: rare events first, frequent ones from a buffer"
+        elif self.summed is not None and not self.listed:
+            how = "aggregates over matches, none of which is listed: numbers by state, in two stacks for the window"
         elif self.cea.has_registers and codes_of(self) is not None:
             how = "registers: conditions are tests of codes, and the kernel moves (states, codes held)"
         elif self.cea.has_registers:
@@ -144,6 +151,8 @@ class Program:
             chosen.append("chosen among the matches that what must not come leaves, once that is known of an end")
         if self.lazy is not None:
             chosen.append(f"evaluator: {self.evaluator}" + (f" ({self.why})" if self.why else ""))
+        if self.listed:
+            chosen.append(f"aggregates over matches: of a list of them, O(matches), since {self.listed}")
         arena, output = self.settings.arena_bytes, self.settings.output_bytes
         budgets = f"budgets: arena_bytes {arena:,}, output_bytes {output:,}, of {memory_of_machine():,} bytes of memory"
         automaton = self.cea.describe(say_action) if isinstance(self.automaton, CEA) else self.describe()

@@ -37,6 +37,7 @@ from spaseq.core.engine.runs.preferred import PreferredRun
 from spaseq.core.engine.runs.row_sets import RegisterRun
 from spaseq.core.engine.runs.shape_tables import Shapes
 from spaseq.core.engine.runs.shaped import ShapedRun
+from spaseq.core.engine.runs.summing import SummingRun
 from spaseq.core.errors import BudgetExceeded
 from spaseq.core.integers import apart
 from spaseq.core.jit import attempt_rows
@@ -75,7 +76,9 @@ class Evaluator(Evaluation):
         self._needed = Needed(program.cea)
         self._met = [0, 0]  # the number of symbol classes looked at, and the predicates that held in them
         self.run: Run
-        if program.choice.selection is Selection.MAX:
+        if program.summed is not None and not program.listed:
+            self.run = SummingRun(program, self._arena)
+        elif program.choice.selection is Selection.MAX:
             shaped = program.registers is None and Shapes.applies(program.cea)
             self.run = ShapedRun(program, self._arena) if shaped else MaxRun(program, self._arena)
         elif program.cea.has_registers:
