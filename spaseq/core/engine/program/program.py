@@ -41,12 +41,12 @@ class Program:
     """The selection that `choice` stands for and the reason for it, if it is not the one that was asked for."""
     chosen: Choice | None = None
     """The choice among those matches that the events around them leave; then `choice` keeps all matches for it."""
+    hides_labels: bool = False
+    """True if the automaton's labels only tell the events of the variable of `Choice.after`: matches have none."""
     summed: Summed | None = None
     """The aggregates over all matches of an event that are reported in their place."""
     listed: str = ""
     """The reason for which these matches are listed to be aggregated; empty if they are not."""
-    hides_labels: bool = False
-    """True if the automaton's labels only tell the events of the variable of `Choice.after`: matches have none."""
 
     @property
     def cea(self) -> CEA:

@@ -293,7 +293,8 @@ class Evaluator(Evaluation):
         named = self.nameable()
         if self.lows is not None and self.program.choice.selection is not Selection.MAX:  # it has starts of rivals, too
             self.lows.keep(named if self.ending is None else np.concatenate([named, self.ending.places]))
-        if self._arena.starts_only and self.last is not None:  # which has no nodes with positions
+        without_nodes = self._arena.starts_only or isinstance(self.run, SummingRun)
+        if without_nodes and self.last is not None:  # nodes have the last position else
             self._arena.st[k.LAST_POSITION] = self.last[0]
         return {
             "arena": self._arena.snapshot(),
