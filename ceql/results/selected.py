@@ -21,8 +21,8 @@ from ceql.operators.columns import arrow_from, arrow_of
 from ceql.results.bindings import Bindings, plain
 from ceql.results.column_types import INSTANTS, ColumnTypes, Types
 from ceql.results.history import History
-from ceql.results.sums import Summing
 from ceql.results.segments import aggregate, extreme, one_by_one
+from ceql.results.sums import Summing
 from ceql.semantics.selection import MATCH_TIMES, column_name
 from ceql.syntax import ast
 from ceql.syntax.printer import print_expression

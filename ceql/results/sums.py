@@ -11,7 +11,7 @@ If matches must be listed after all (`Program.listed`), `fold_matches` makes suc
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 import numpy as np
@@ -40,7 +40,7 @@ NONE: Final = -1
 
 @dataclass(frozen=True, slots=True)
 class _Term:
-    """What is kept of one argument: the places of its numbers in a row, NONE for one that no aggregate asks for.
+    """The numbers of one argument: their places in a row, NONE for one that no aggregate asks for.
 
     `known`: how many values. `real`: how many of them are doubles. `plus`, `minus`: the sums of the positive and of the
     negative whole numbers. `least`, `least_real`: the least whole number, and the least double as an int64 of the same
@@ -83,29 +83,29 @@ class Summing:
         self.terms: dict[tuple[str, ast.Expression | None], _Term] = {}
         for key, functions in asked.items():
             self.terms[key] = self._term(key, frozenset(functions))
-        self.terms = {key: self._shifted(term) for key, term in self.terms.items()}
+        self.terms = {key: self._shift(term) for key, term in self.terms.items()}
 
     def _term(self, key: tuple[str, ast.Expression | None], functions: frozenset[str]) -> _Term:
         """A term with the next free places; those of extremes are counted from 0 yet."""
 
         def next_of(name: str, wanted: bool) -> int:
+            place: int = getattr(self, name)
             if wanted:
-                setattr(self, name, getattr(self, name) + 1)
-            return getattr(self, name) - 1 if wanted else NONE
+                setattr(self, name, place + 1)
+            return place if wanted else NONE
 
         summed, low, high = bool(functions & {"SUM", "AVG"}), "MIN" in functions, "MAX" in functions
-        return _Term(
-            *key, functions, next_of("added", True), next_of("added", summed or low or high), next_of("added", summed),
-            next_of("added", summed), next_of("least", low), next_of("least", low), next_of("least", high),
-            next_of("least", high), next_of("doubles", summed),
-        )  # fmt: skip
+        known = next_of("added", True)
+        real, plus, minus = (next_of("added", wanted) for wanted in (summed or low or high, summed, summed))
+        least, least_real, greatest, greatest_real = (next_of("least", wanted) for wanted in (low, low, high, high))
+        return _Term(key[0], key[1], functions, known, real, plus, minus, least, least_real, greatest, greatest_real,
+                     next_of("doubles", summed))  # fmt: skip
 
-    def _shifted(self, term: _Term) -> _Term:
+    def _shift(self, term: _Term) -> _Term:
         """The term with the places of extremes behind those of sums."""
-        places = (term.least, term.least_real, term.greatest, term.greatest_real)
-        moved = [place if place == NONE else place + self.added for place in places]
-        return _Term(term.variable, term.argument, term.functions, term.known, term.real, term.plus, term.minus,
-                     *moved, term.total)  # fmt: skip
+        names = ("least", "least_real", "greatest", "greatest_real")
+        places = {name: getattr(term, name) for name in names}
+        return replace(term, **{n: p if p == NONE else p + self.added for n, p in places.items()})
 
     @property
     def variables(self) -> tuple[str, ...]:
@@ -205,7 +205,7 @@ class Summing:
         none = (known == 0) | beyond
         if function == "SUM" and kind[0] in (None, "number") and not real.any():
             return pa.array(plus - minus, mask=none)
-        floats, found = sums.floats[:, term.total], []
+        floats, found = sums.floats[:, term.total], list[Any]()
         columns = (column.tolist() for column in (none, known, real, plus, minus, floats))
         for missing, count, doubles, above, below, total in zip(*columns, strict=True):
             whole = above - below
@@ -230,7 +230,7 @@ class Summing:
         wholes, reals = wholes ^ sign, _codes(codes ^ sign, back=True)
         if kind in (None, "number") and not has_real.any():
             return pa.array(wholes, mask=~has_whole)
-        found, choose = [], max if greatest else min
+        found, choose = list[Any](), max if greatest else min
         for whole, one, double, other in zip(*(a.tolist() for a in (has_whole, wholes, has_real, reals)), strict=True):
             values = [one] * whole + [other] * double
             value = choose(values) if values else None
@@ -251,8 +251,8 @@ def _codes(reals: np.ndarray, back: bool = False) -> np.ndarray:
 
 
 def _numbers(term: _Term, column: Column, kind: list[Any]) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-    """Where a column has a value, where it is a whole number, the whole numbers, and the doubles. Notes the kind in
-    `kind`. Raises `EventError` for kinds that do not go together, or of which there is no such aggregate."""
+    """True for each value, true for each whole number, the whole numbers, and the doubles. Notes the kind in `kind`.
+    Raises `EventError` for kinds that do not go together, or of which there is no such aggregate."""
     if not isinstance(column, NumberColumn | TimeColumn | DurationColumn):
         return _numbers_of_each(term, column, kind)
     count = len(column.values)
@@ -260,7 +260,7 @@ def _numbers(term: _Term, column: Column, kind: list[Any]) -> tuple[np.ndarray, 
     if not known.any():
         return known, known, np.zeros(count, np.int64), np.zeros(count)
     _note(term, column.kind, kind)
-    if column.values.dtype.kind != "f":
+    if not isinstance(column, NumberColumn) or column.values.dtype.kind != "f":
         return known, known, column.values.astype(np.int64), np.zeros(count)
     known = known & ~np.isnan(column.values)
     whole = np.zeros(count, bool) if column.whole is None else known & column.whole

@@ -36,8 +36,6 @@ from ceql.syntax.parse import parse
 from ceql.syntax.printer import print_formula, print_query, print_within
 from ceql.syntax.walk import attributes_of, calls_of
 from spaseq.core.engine import Program, Settings, Window, compile_program, explain_growth
-from spaseq.core.engine.program.lazy_plan import LazyPlan
-from spaseq.core.engine.program.sums import why_listed
 from spaseq.core.errors import OptionError, UnsupportedFeature, expect_type, named_query
 from spaseq.core.events import EVENT_TIME
 from spaseq.core.events.options import type_name
@@ -93,9 +91,7 @@ class CompiledQuery(compiled.CompiledQuery):
             raise UnsupportedFeature(problem, text=self.text, span=span, source=self.source,
                                      hint="leave GROUP BY out, and group the table of matches")  # fmt: skip
         program = self.program_of(bool(self.summing.variables))
-        lazy = isinstance(program.lazy, LazyPlan)
-        listed = why_listed(program, lazy=lazy)
-        return replace(program, summed=self.summing, listed=listed)
+        return replace(program, summed=self.summing, listed=program.why_listed)
 
     def shows(self, valuations: bool) -> bool:
         """True if matches show the events of variables, by the query or as asked for. `OptionError` for rows that stand
@@ -200,7 +196,9 @@ class CompiledQuery(compiled.CompiledQuery):
     @property
     def growth(self) -> tuple[str, ...]:
         """The causes, in words, for which the memory of a run grows for ever."""
-        if self.rewritten.unsatisfiable or not (self.program().keeps_runs or self.lowered.partition):
+        program = self.program()
+        counts = program.summed is not None and not program.listed  # by state, whatever the number of runs
+        if self.rewritten.unsatisfiable or not ((program.keeps_runs and not counts) or self.lowered.partition):
             return ()
         both = (self.lowered.registers, self.lowered.against_registers)
         guards = [guard for registers in both if registers is not None for guard in registers.guards]

@@ -51,6 +51,7 @@ _WORDS: Final[dict[str, str]] = {
     "CONSUME": "CONSUME BY",
     "POLICY": "ANY, PARTITION or NONE",
     "AFTER": "AFTER MATCH",
+    "GROUP": "GROUP BY",
     "STRATEGY": "a selection strategy (ALL, ANY, NEXT, LAST, MAX, STRICT, FIRST)",
     "$END": "the end of the query",
 }

@@ -119,4 +119,3 @@ def smaller_aggregates(drawn: AggregatesCase) -> Iterator[AggregatesCase]:
         names = variables_of(base.query.formula)
         if base.query.select is None and all(not v or v in names for _, v, _ in drawn.columns):
             yield replace(drawn, base=base)
-

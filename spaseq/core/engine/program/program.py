@@ -73,6 +73,20 @@ class Program:
         return f"no automaton: {str(self.automaton).splitlines()[0]}" if chosen else ""
 
     @property
+    def why_listed(self) -> str:
+        """The reason for which its matches must be listed to be aggregated; empty if they need not be."""
+        choice, around = self.whole_choice, self.around
+        if isinstance(self.lazy, LazyPlan):
+            return "its evaluator lists matches"
+        if self.cea.has_registers:
+            return "conditions relate several events"
+        if around.decides or around.marked or around.quiet is not None:
+            return "events around a match decide about it"
+        if choice.selection is not Selection.ALL or choice.limit is not None or choice.after is not None:
+            return "matches are chosen among those of an event"
+        return "only the first match counts" if choice.consume is Consume.ONCE else ""
+
+    @property
     def keeps_runs(self) -> bool:
         """True if runs live on behind their first event."""
         return not isinstance(self.automaton, CEA) or self.automaton.states > 1

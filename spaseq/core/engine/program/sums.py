@@ -8,15 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Protocol
 
 import numpy as np
 
 from spaseq.core.engine.kernels.sums.layout import Rows, Takes
-from spaseq.core.engine.program.settings import Consume, Selection
-
-if TYPE_CHECKING:
-    from spaseq.core.engine.program.program import Program
 
 Labels = tuple[frozenset[str], ...] | None
 
@@ -36,7 +32,7 @@ class Summed(Protocol):
         """By label the numbers that an event with it changes."""
 
     def kinds(self) -> list[list[Any]]:
-        """What an evaluation knows of the values, before the first event: lists of plain values."""
+        """The kinds of the values that an evaluation has met, none before the first event: lists of plain values."""
 
     def weights(self, batch: Any, rows: np.ndarray, may: np.ndarray, labels: Labels, kinds: list[list[Any]]) -> Rows:
         """The numbers of these rows of a batch: not negative if they are added, NO_LEAST for no value. `may`: bool
@@ -62,19 +58,3 @@ class Sums:
 def no_rows(summed: Summed, count: int = 0) -> Rows:
     """`count` rows of no runs."""
     return Rows(np.zeros((count, summed.added + summed.least), np.int64), np.zeros((count, summed.doubles)))
-
-
-def why_listed(program: Program, *, lazy: bool) -> str:
-    """The reason for which the matches of a program must be listed to be aggregated; empty if they need not be."""
-    choice, around = program.whole_choice, program.around
-    if lazy:
-        return "its evaluator lists matches"
-    if program.cea.has_registers:
-        return "conditions relate several events"
-    if around.decides or around.marked or around.quiet is not None:
-        return "events around a match decide about it"
-    if choice.selection is not Selection.ALL or choice.limit is not None or choice.after is not None:
-        return "matches are chosen among those of an event"
-    if choice.consume not in (Consume.NONE, Consume.ANY, Consume.PARTITION):
-        return "only the first match counts"
-    return ""

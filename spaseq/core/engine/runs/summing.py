@@ -42,10 +42,10 @@ class SummingRun(Run):
         self._summed = program.summed
         self._cache = Cache(program.cea, program.settings.automaton_bytes)
         self._stores = int(program.window.is_bounded)
-        self._takes = self._summed.takes(program.labels)  # type: ignore[assignment]
+        self._labelled = self._summed.takes(program.labels)
         self._kernel: Kernel = Bound(run_sums)
         self._kinds = self._summed.kinds()
-        self._may = np.zeros((0, len(self._takes.ints)), bool)
+        self._may = np.zeros((0, len(self._labelled.ints)), bool)
         self._width = 2
         self._keys = 0
         rows = self._rows
@@ -87,7 +87,7 @@ class SummingRun(Run):
         fresh = vectors[len(self._vectors) :]
         super().add_classes(vectors)
         self._cache.add_classes(vectors)
-        may = np.zeros((len(fresh), len(self._takes.ints)), bool)
+        may = np.zeros((len(fresh), len(self._labelled.ints)), bool)
         for number, vector in enumerate(fresh):
             may[number, list(self._stepper.labels(vector))] = True
         self._may = np.concatenate([self._may, may])
@@ -113,7 +113,7 @@ class SummingRun(Run):
             self._fit()
             status = attempt_events(
                 self._kernel, st, k.ROW, s.SUMS_DONE, events, weights, self._held, self._cache.tables(), self._width,
-                self.floors, self._consume, self._stores, self._summed.added, self._takes, self._output,
+                self.floors, self._consume, self._stores, self._summed.added, self._labelled, self._output,
             )  # fmt: skip
             self._flush(emit)
             yield
@@ -245,11 +245,11 @@ class SummingRun(Run):
 
     def _events_of(self, key: int) -> list[int]:
         """The events of the back, the last first."""
-        return _chained(self._held.chain[:, s.EARLIER], int(self._held.keyed[key, s.BACK]))
+        return _chain_from(self._held.chain[:, s.EARLIER], int(self._held.keyed[key, s.BACK]))
 
     def _entries_of(self, key: int) -> list[int]:
         """The entries of the front, by their starts."""
-        return _chained(self._held.links[:, s.NEWER], int(self._held.keyed[key, s.FRONT]))
+        return _chain_from(self._held.links[:, s.NEWER], int(self._held.keyed[key, s.FRONT]))
 
     def starts(self) -> np.ndarray:
         held = self._held
@@ -296,7 +296,9 @@ class SummingRun(Run):
         self._cache.restore(state["states"])
         self._cache.learn(list(range(len(self._cache))))
         width = state["width"]
-        expect(type(width) is int and 2 <= width <= 1 << 20 and width & (width - 1) == 0, "a width that grew by doubling")
+        expect(
+            type(width) is int and 2 <= width <= 1 << 20 and width & (width - 1) == 0, "a width that grew by doubling"
+        )
         expect(len(self._cache) <= 2 * width, "states that have room")
         keyed = array(state["keyed"], "partitions").reshape(-1, 3)
         keys = len(keyed)
@@ -325,12 +327,12 @@ class SummingRun(Run):
         all_keyed[:, s.FRONT] = np.where(entries > 0, first, k.NIL)
         all_keyed[:, s.LENGTH] = np.maximum(events, 0)  # no fewer than starts among them
         self._take(
-            own=own, keyed=all_keyed, chain=chain, links=links, weights=self._restored(state, "weights", count),
-            front=self._restored(state, "front", fronts * width), back=self._restored(state, "back", keys * width),
-            matrix=self._restored(state, "matrix", keys * width * width),
+            own=own, keyed=all_keyed, chain=chain, links=links, weights=self._restore_rows(state, "weights", count),
+            front=self._restore_rows(state, "front", fronts * width), back=self._restore_rows(state, "back", keys * width),
+            matrix=self._restore_rows(state, "matrix", keys * width * width),
         )  # fmt: skip
 
-    def _restored(self, state: dict[str, Any], name: str, count: int) -> Rows:
+    def _restore_rows(self, state: dict[str, Any], name: str, count: int) -> Rows:
         """Rows of a snapshot, `count` of them."""
         shape = self._rows(count)
         ints = array(state[name], name, rows=shape.ints.size).reshape(shape.ints.shape)
@@ -345,7 +347,7 @@ def _plain(name: str, rows: Rows) -> dict[str, np.ndarray]:
     return {name: rows.ints.ravel(), f"{name}_doubles": doubles.view(np.int64)}
 
 
-def _chained(links: np.ndarray, first: int) -> list[int]:
+def _chain_from(links: np.ndarray, first: int) -> list[int]:
     """The numbers that lead from `first` to the end of its list. O(their number)."""
     found = []
     while first != k.NIL:

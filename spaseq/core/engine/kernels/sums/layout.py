@@ -89,7 +89,8 @@ class Held(NamedTuple):
 
 
 class Output(NamedTuple):
-    """`ends` int64 (3, n): position, row in the batch and partition of each event at which matches end; their `rows`."""
+    """`ends` int64 (3, n): position, row in the batch and partition of each event at which matches end; `rows` of these
+    matches."""
 
     ends: np.ndarray
     rows: Rows

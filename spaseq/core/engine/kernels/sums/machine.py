@@ -1,13 +1,13 @@
 """Events through a sliding window, in a time that does not depend on it: two stacks.
 
-An event is an affine map of the row vector v of all deterministic states: v becomes v M + b, with M its transitions and
-b the runs that start at it. What ends at an event is v a + s, with a and s its accepting transitions. All of it is over
-the semiring of `rows`.
+An event is an affine map of the row vector v of all deterministic states: v becomes v M + b. M are its transitions, b
+the runs that start at it. The matches that end at it are v a + s, with a and s its accepting transitions. All of it is
+over the semiring of `rows`.
 
 The window is the composition of the maps of its events, applied to no runs. It is kept in two parts. The *back* has the
-runs that started since the last flip, as a vector, and its events. The *front* has, for each earlier start that may
-still be alive, the vector of all runs from that start on, as it was at the flip; `matrix` is the product of all maps
-since then. A start that leaves the window is taken from the front. If the front is empty, the back becomes the front:
+runs that started since the last flip, as a vector, and its events. The *front* has a vector for each earlier start that
+may still be alive: all runs from that start on, as they were at the flip. `matrix` is the product of all maps since
+then. A start that leaves the window is taken from the front. If the front is empty, the back becomes the front:
 from its last event to its first, with the product of the maps behind each. So each event is met twice, whatever the
 window, and nothing is ever subtracted (`docs/algorithms.md` has the proof).
 """
@@ -105,9 +105,7 @@ def run_sums(events, weights, held, tables, width, floors, consume, stores, adde
         if entry != NIL:
             for r in range(width):
                 if held.front.ints[entry * width + r, 0] != 0:
-                    move_rows(
-                        held.matrix, (key * width + r) * width, weights, i, held, tables, c, added, takes, True
-                    )
+                    move_rows(held.matrix, (key * width + r) * width, weights, i, held, tables, c, added, takes, True)
         starts = start_runs(held.back, key * width, weights, i, held, tables, c, added, takes)
         if starts:
             keyed[key, LAST] = position
@@ -224,7 +222,7 @@ def precede(held, tables, width, c, event, added, takes):
     for s in range(width):  # column by column, as each is by itself
         for a in range(first, last):
             spare.ints[SPARE_ROWS + a - first, 0] = 0
-            p, marked, skipped = tables.affected[a, 0], tables.affected[a, 1], tables.affected[a, 4]
+            marked, skipped = tables.affected[a, 1], tables.affected[a, 4]
             if marked >= 0:
                 add_marked(spare, SPARE_ROWS + a - first, product, marked * width + s, added, takes,
                            tables.affected[a, 3], held.weights, event)  # fmt: skip

@@ -1,12 +1,12 @@
 """The semiring of aggregates: rows that are added and multiplied.
 
-Alternatives are added, runs in a sequence multiplied. Numbers of runs and sums are added; in a product a number of runs
-is the product of the two, and a sum is that of dual numbers, (c, s)(d, t) = (cd, ct + sd). Extremes are combined by
-min in both. These are semirings without a need for an inverse.
+Alternatives are added, runs in a sequence multiplied. Numbers of runs and sums are added. In a product the numbers of
+runs are multiplied, and a sum is that of dual numbers: (c, s)(d, t) = (cd, ct + sd). Extremes are combined by min in
+both. These are semirings without a need for an inverse.
 
-Whole numbers stop at MOST. For numbers that are not negative this is a congruence, min(x, MOST): whatever is computed
-with stopped numbers is the true result, or MOST if that is as much or more. So no overflow is silent, and a result
-below MOST is exact, whatever came before. Sums of negative numbers are kept by themselves for this reason.
+Whole numbers stop at MOST. For numbers that are not negative, min(x, MOST) is a congruence. So what is computed with
+stopped numbers is the true result, or MOST if that is as much or more. No overflow is silent, and a result below MOST
+is exact, whatever came before. Sums of negative numbers are kept by themselves for this reason.
 """
 
 # mypy: disable-error-code="no-untyped-def"
