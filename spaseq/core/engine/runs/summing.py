@@ -328,7 +328,8 @@ class SummingRun(Run):
         all_keyed[:, s.LENGTH] = np.maximum(events, 0)  # no fewer than starts among them
         self._take(
             own=own, keyed=all_keyed, chain=chain, links=links, weights=self._restore_rows(state, "weights", count),
-            front=self._restore_rows(state, "front", fronts * width), back=self._restore_rows(state, "back", keys * width),
+            front=self._restore_rows(state, "front", fronts * width),
+            back=self._restore_rows(state, "back", keys * width),
             matrix=self._restore_rows(state, "matrix", keys * width * width),
         )  # fmt: skip
 
