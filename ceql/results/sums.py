@@ -77,7 +77,7 @@ class Summing:
             (argument,) = call.arguments
             if not isinstance(argument, ast.EveryMatch):
                 asked.setdefault(_key(argument), set()).add(call.function)
-        self.added: int = 1
+        self.totals: int = 1
         self.least: int = 0
         self.doubles: int = 0
         self.terms: dict[tuple[str, ast.Expression | None], _Term] = {}
@@ -95,8 +95,8 @@ class Summing:
             return place if wanted else NONE
 
         summed, low, high = bool(functions & {"SUM", "AVG"}), "MIN" in functions, "MAX" in functions
-        known = next_of("added", True)
-        real, plus, minus = (next_of("added", wanted) for wanted in (summed or low or high, summed, summed))
+        known = next_of("totals", True)
+        real, plus, minus = (next_of("totals", wanted) for wanted in (summed or low or high, summed, summed))
         least, least_real, greatest, greatest_real = (next_of("least", wanted) for wanted in (low, low, high, high))
         return _Term(key[0], key[1], functions, known, real, plus, minus, least, least_real, greatest, greatest_real,
                      next_of("doubles", summed))  # fmt: skip
@@ -105,7 +105,7 @@ class Summing:
         """The term with the places of extremes behind those of sums."""
         names = ("least", "least_real", "greatest", "greatest_real")
         places = {name: getattr(term, name) for name in names}
-        return replace(term, **{n: p if p == NONE else p + self.added for n, p in places.items()})
+        return replace(term, **{n: p if p == NONE else p + self.totals for n, p in places.items()})
 
     @property
     def variables(self) -> tuple[str, ...]:
@@ -121,7 +121,7 @@ class Summing:
     def takes(self, labels: Labels) -> Takes:
         """As of `Summed`."""
         every = labels or (frozenset[str](),)
-        ints = np.zeros((len(every), self.added + self.least), bool)
+        ints = np.zeros((len(every), self.totals + self.least), bool)
         floats = np.zeros((len(every), self.doubles), bool)
         for number, label in enumerate(every):
             for term in self.terms.values():
@@ -152,8 +152,8 @@ class Summing:
 
     def no_weights(self, count: int) -> Rows:
         """Numbers of so many events that add nothing."""
-        found = Rows(np.zeros((count, self.added + self.least), np.int64), np.zeros((count, self.doubles)))
-        found.ints[:, self.added :] = NO_LEAST
+        found = Rows(np.zeros((count, self.totals + self.least), np.int64), np.zeros((count, self.doubles)))
+        found.ints[:, self.totals :] = NO_LEAST
         return found
 
     def _weigh(self, term: _Term, column: Column | None, own: np.ndarray, kind: list[Any], found: Rows) -> None:
@@ -318,8 +318,8 @@ def fold_matches(
     """The rows of the matches in a list, one for each event at which some end. `of`: offsets and positions of the
     events that a variable took in each match; `events` gives events by their positions. O(events in matches)."""
     ends, own = np.unique(matches.end, return_inverse=True)
-    rows = Rows(np.zeros((len(ends), summing.added + summing.least), np.int64), np.zeros((len(ends), summing.doubles)))
-    rows.ints[:, summing.added :] = NO_LEAST
+    rows = Rows(np.zeros((len(ends), summing.totals + summing.least), np.int64), np.zeros((len(ends), summing.doubles)))
+    rows.ints[:, summing.totals :] = NO_LEAST
     _add_at(rows.ints[:, 0], own, np.ones(len(own), np.int64))
     for term, kind in zip(summing.terms.values(), kinds, strict=True):
         offsets, positions = of(term.variable)
@@ -343,8 +343,8 @@ def join_rows(summing: Summing, parts: Sequence[MatchBatch]) -> MatchBatch:
     ends, own = np.unique(whole.end, return_inverse=True)
     if len(ends) == len(whole):
         return whole
-    rows = Rows(np.zeros((len(ends), summing.added + summing.least), np.int64), np.zeros((len(ends), summing.doubles)))
-    rows.ints[:, summing.added :] = NO_LEAST
+    rows = Rows(np.zeros((len(ends), summing.totals + summing.least), np.int64), np.zeros((len(ends), summing.doubles)))
+    rows.ints[:, summing.totals :] = NO_LEAST
     weights = Rows(whole.sums.ints, whole.sums.floats)
     _add_at(rows.ints[:, 0], own, weights.ints[:, 0])
     for term in summing.terms.values():
@@ -363,7 +363,7 @@ def _of_rows(ends: np.ndarray, sums: Sums) -> MatchBatch:
 def _add_rows(summing: Summing, rows: Rows, groups: np.ndarray, weights: Rows, term: _Term) -> None:
     """Add the numbers of a term to those of the groups."""
     for place in term.places:
-        if place < summing.added:
+        if place < summing.totals:
             _add_at(rows.ints[:, place], groups, weights.ints[:, place])
         else:
             np.minimum.at(rows.ints[:, place], groups, weights.ints[:, place])

@@ -18,11 +18,11 @@ Labels = tuple[frozenset[str], ...] | None
 
 
 class Summed(Protocol):
-    """The aggregates of a query. A row has `added` whole numbers that are added up, the first of which counts matches,
+    """The aggregates of a query. A row has `totals` whole numbers that are added up, the first of which counts matches,
     `least` numbers of which the least counts, and `doubles` that are added up."""
 
     @property
-    def added(self) -> int: ...
+    def totals(self) -> int: ...
     @property
     def least(self) -> int: ...
     @property
@@ -57,4 +57,4 @@ class Sums:
 
 def no_rows(summed: Summed, count: int = 0) -> Rows:
     """`count` rows of no runs."""
-    return Rows(np.zeros((count, summed.added + summed.least), np.int64), np.zeros((count, summed.doubles)))
+    return Rows(np.zeros((count, summed.totals + summed.least), np.int64), np.zeros((count, summed.doubles)))

@@ -51,7 +51,7 @@ class SummingRun(Run):
         rows = self._rows
         one = rows(s.SPARE_ROWS)
         one.ints[s.SPARE_ONE, 0] = 1
-        one.ints[s.SPARE_ONE, self._summed.added :] = s.NO_LEAST
+        one.ints[s.SPARE_ONE, self._summed.totals :] = s.NO_LEAST
         own = np.zeros(s.OWN_SLOTS, np.int64)
         own[[s.FREE_ENTRY, s.FREE_EVENT]] = k.NIL
         self._held = Held(
@@ -113,7 +113,7 @@ class SummingRun(Run):
             self._fit()
             status = attempt_events(
                 self._kernel, st, k.ROW, s.SUMS_DONE, events, weights, self._held, self._cache.tables(), self._width,
-                self.floors, self._consume, self._stores, self._summed.added, self._labelled, self._output,
+                self.floors, self._consume, self._stores, self._summed.totals, self._labelled, self._output,
             )  # fmt: skip
             self._flush(emit)
             yield
@@ -338,7 +338,7 @@ class SummingRun(Run):
         shape = self._rows(count)
         ints = array(state[name], name, rows=shape.ints.size).reshape(shape.ints.shape)
         floats = array(state[f"{name}_doubles"], name, rows=shape.floats.size).view(np.float64)
-        expect(not ints.size or ints[:, : self._summed.added].min() >= 0, "sums that are not negative")
+        expect(not ints.size or ints[:, : self._summed.totals].min() >= 0, "sums that are not negative")
         return Rows(ints, floats.reshape(shape.floats.shape))
 
 
