@@ -98,6 +98,14 @@ def test_what_it_does_not_go_with() -> None:
         ceql.compile("SELECT COUNT(*) AS n WHERE A ; NOT B WITHIN 5 SECONDS GROUP BY EVENT")
 
 
+def test_matches_are_those_without_group_by() -> None:
+    """Random 28466: two valuations of one set of events differ in the variable of AFTER MATCH, which counts."""
+    text = "SELECT COUNT(A) AS n WHERE (C AS z OR (NOT A) AS x) ; A AFTER MATCH SKIP TO FIRST z"
+    events = [{"type": "C"}, {"type": "A"}]
+    listed = rows(text, events)
+    assert rows(f"{text} GROUP BY EVENT", events) == [{"n": len(listed)}] == [{"n": 2}]
+
+
 def test_keys_and_alerts() -> None:
     rng = random.Random(5)
     events = [{"type": rng.choice("ABC"), "k": rng.randrange(5), "v": rng.randrange(9)} for _ in range(100)]

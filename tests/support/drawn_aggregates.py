@@ -88,6 +88,9 @@ def _column(rng: random.Random, names: list[str]) -> tuple[str, str, str]:
 def rows(drawn: AggregatesCase) -> Counter[Any]:
     """The rows by definition: the values of the columns, of each event at which matches end."""
     read = {variable for _, variable, _ in drawn.columns if variable}
+    after = drawn.base.query.after
+    if read and after is not None and after[1]:  # matches show it beside what columns read
+        read.add(after[1])
     found: dict[int, set[Any]] = {}
     for start, end, taken in evaluate_valuations(drawn.base.query, drawn.stream):
         every = frozenset().union(*(at for _, at in taken)) if taken else frozenset()
