@@ -51,7 +51,7 @@ if TYPE_CHECKING:
     from ceql.builder.clauses import PatternQuery
     from ceql.builder.patterns import Event, Pattern, adjacent, all_of, any_of, event, no, seq, steps
     from ceql.builder.reading import parse, pattern
-    from ceql.builder.values import Condition, Value, Variable, fn, key, lit, match_end, match_start, when
+    from ceql.builder.values import Condition, Value, Variable, fn, key, lit, match_count, match_end, match_start, when
     from ceql.containment.compare import compare
     from ceql.network import Network
     from ceql.operators.own import register_function
@@ -99,6 +99,7 @@ __all__ = [
     "key",
     "lit",
     "match",
+    "match_count",
     "match_end",
     "match_start",
     "no",
@@ -151,6 +152,7 @@ __getattr__, __dir__ = loader(
             "fn",
             "key",
             "lit",
+            "match_count",
             "match_end",
             "match_start",
             "when",

@@ -28,6 +28,7 @@ SHARE = {
     "long spaseq": 8,
     "rounds": 12,
     "totals": 12,
+    "aggregates": 40,
     "totals in steps": 12,
     "earlier": 20,
     "earlier steps": 12,

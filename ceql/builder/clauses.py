@@ -129,6 +129,11 @@ class Clauses(ABC):
         expect_count("limit", count)
         return self._with(limit=ast.Limit(count))
 
+    def group_by(self, what: str) -> PatternQuery:
+        """GROUP BY: a row for all matches that end at one "event"; `match_count` is their number."""
+        _word("group_by", what, {"event": "EVENT"})
+        return self._with(grouping=ast.Grouping())
+
     def after_match(self, rule: str, variable: Variable | None = None) -> PatternQuery:
         """AFTER MATCH: what a match discards: "past_last", "to_next" or "no_skip", or "to_first" or "to_last" with a
         variable."""

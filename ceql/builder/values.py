@@ -528,6 +528,7 @@ fn: Final = Functions()
 match_start: Final = Value(ast.Attribute("MATCH_START"))
 """The time of the event at which a match starts, in `select`."""
 match_end: Final = Value(ast.Attribute("MATCH_END"))
+match_count: Final = Value(ast.Call("COUNT", (ast.EveryMatch(),)))
 """The time of the event at which a match ends, in `select`."""
 
 

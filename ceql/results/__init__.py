@@ -8,7 +8,9 @@ has those of several queries together.
 * `bindings`: The positions of a match that each variable took, and the attributes of its events: valuations as columns.
 * `segments`: Aggregates over consecutive segments of a column: one value for each match.
 * `column_types`: The Arrow types of the columns that SELECT computes, from those of the events' attributes.
+* `sums`: Aggregates over all matches that end at an event: what events add to them, and their values.
 * `selected`: The columns that SELECT computes: a row for each match.
+* `folding`: Aggregates over matches that must be listed after all.
 * `typed`: Rows of matches as objects of a class of the user's.
 * `matches`: Matches as objects, or in columns.
 * `named`: Matches of several queries in one order: pairs of a query's name and a match, or a table of all.

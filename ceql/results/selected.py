@@ -22,6 +22,7 @@ from ceql.results.bindings import Bindings, plain
 from ceql.results.column_types import INSTANTS, ColumnTypes, Types
 from ceql.results.history import History
 from ceql.results.segments import aggregate, extreme, one_by_one
+from ceql.results.sums import Summing
 from ceql.semantics.selection import MATCH_TIMES, column_name
 from ceql.syntax import ast
 from ceql.syntax.printer import print_expression
@@ -50,6 +51,7 @@ class Selected:
 
     def __init__(self, query: ast.Query) -> None:
         self._leaves: dict[ast.Expression, str] = {}
+        self._summing = None if query.grouping is None else Summing(query)
         self._brackets = {name.text: [n.text for n in bracket] for bracket in query.partition for name in bracket}
         self._columns = [
             _Computed(column_name(c), c.expression, replace(c.expression, self._leaf)) for c in query.selection.columns
@@ -88,7 +90,7 @@ class Selected:
         """
         history = history.about(matches)
         events = history.columns(self.attributes)
-        read = _Read(matches, history, events, bindings, self._brackets, times)
+        read = _Read(matches, history, events, bindings, self._brackets, times, self._summing)
         try:
             columns = self._arrays(matches, read)
         except EventError as error:
@@ -138,8 +140,9 @@ class _Read:
 
     def __init__(
         self, matches: MatchBatch, history: History, events: pa.Table, bindings: Bindings | None,
-        brackets: Mapping[str, list[str]], times: Times,
+        brackets: Mapping[str, list[str]], times: Times, summing: Summing | None = None,
     ) -> None:  # fmt: skip
+        self._summing = summing
         self._matches = matches
         self._history = history
         self._events = events
@@ -162,6 +165,9 @@ class _Read:
                 offsets = self._of(variable)[0]
                 places = offsets[1:] - 1 - back
                 return self._at(name, variable, np.where(places < offsets[:-1], -1, places))
+            case ast.Call() if self._summing is not None:
+                assert self._matches.sums is not None
+                return self._summing.values(part, self._matches.sums)
             case ast.Call(function, (argument,)):
                 return self._aggregate(function, argument)
         raise AssertionError(f"{part} is read of no match")
@@ -240,6 +246,12 @@ class _Read:
             rows = self._of(variable)[1]
             self._batches[variable] = _batch(self._events.take(pa.array(rows, pa.int64())), len(rows))
         return self._batches[variable]
+
+
+def events_at(history: History, positions: np.ndarray, attributes: tuple[str, ...]) -> EventBatch:
+    """These attributes of the events at some positions, in their order, for expressions to be evaluated on."""
+    rows = pa.array(history.rows(positions), pa.int64())
+    return _batch(history.columns(attributes).take(rows), len(positions))
 
 
 def _batch(table: pa.Table, count: int) -> EventBatch:

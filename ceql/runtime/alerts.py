@@ -90,7 +90,7 @@ class Alerts:
     @functools.cached_property
     def program(self) -> Program:
         """The program that the engine runs."""
-        return ends_only(self._query.program(False))
+        return ends_only(self._query.program_of(False))
 
     def run(self, events: Any = None, **options: Any) -> Iterator[int]:
         """The positions at which some match ends, in order. Arguments and errors are those of `Query.run`."""

@@ -21,6 +21,7 @@ from ceql.operators.own import OWN
 from ceql.results.bindings import Bindings, Shown, labels_by_type, lists_attributes
 from ceql.results.matches import Computing
 from ceql.results.selected import Selected, Times
+from ceql.results.sums import Summing
 from ceql.rewrites import DEPTH, Rewritten, rewrite
 from ceql.semantics.ambiguities import ambiguities
 from ceql.semantics.check import check, conditions, event_types
@@ -35,7 +36,7 @@ from ceql.syntax.parse import parse
 from ceql.syntax.printer import print_formula, print_query, print_within
 from ceql.syntax.walk import attributes_of, calls_of
 from spaseq.core.engine import Program, Settings, Window, compile_program, explain_growth
-from spaseq.core.errors import OptionError, expect_type, named_query
+from spaseq.core.errors import OptionError, UnsupportedFeature, expect_type, named_query
 from spaseq.core.events import EVENT_TIME
 from spaseq.core.events.options import type_name
 from spaseq.core.events.time import format_duration
@@ -67,15 +68,37 @@ class CompiledQuery(compiled.CompiledQuery):
         self.pattern = self.lowered.pattern
         self.shown: Shown = Shown.of(self.tree)
         self.selected: Selected | None = Selected(self.tree) if self.tree.selection.columns else None
-        self.valuations: bool = lists_attributes(self.tree)
+        self.summing: Summing | None = None if self.tree.grouping is None else Summing(self.tree)
+        self.valuations: bool = self.summing is None and lists_attributes(self.tree)
         self.program()  # its errors are those of the query
 
     def program(self, valuations: bool | None = None) -> Program:
         """The automaton with its window and budgets. It reports complex events, or valuations (by default as the query
         asks); each is compiled on first use. If types tell the variables, complex events are all that is needed."""
+        if self.summing is not None:
+            return self._aggregating
         if valuations is None:
             valuations = self.valuations
         return self.program_of(valuations and self._by_type is None)
+
+    @functools.cached_property
+    def _aggregating(self) -> Program:
+        """The program of aggregates over matches: of complex events, or if variables are read of valuations."""
+        assert self.summing is not None
+        if self.lowered.around.waits:
+            problem = "GROUP BY EVENT beside NOT at the end, where matches of one event are reported at several times"
+            span = None if self.tree.grouping is None else self.tree.grouping.span
+            raise UnsupportedFeature(problem, text=self.text, span=span, source=self.source,
+                                     hint="leave GROUP BY out, and group the table of matches")  # fmt: skip
+        program = self.program_of(bool(self.summing.variables))
+        return replace(program, summed=self.summing, listed=program.why_listed)
+
+    def shows(self, valuations: bool) -> bool:
+        """True if matches show the events of variables, by the query or as asked for. `OptionError` for rows that stand
+        for several matches."""
+        if valuations and self.summing is not None:
+            raise OptionError("valuations are of matches, and GROUP BY lists none", "leave GROUP BY out")
+        return valuations or self.valuations
 
     @functools.cached_property
     def program_with_labels(self) -> Program:
@@ -173,7 +196,9 @@ class CompiledQuery(compiled.CompiledQuery):
     @property
     def growth(self) -> tuple[str, ...]:
         """The causes, in words, for which the memory of a run grows for ever."""
-        if self.rewritten.unsatisfiable or not (self.program().keeps_runs or self.lowered.partition):
+        program = self.program()
+        counts = program.summed is not None and not program.listed  # by state, whatever the number of runs
+        if self.rewritten.unsatisfiable or not ((program.keeps_runs and not counts) or self.lowered.partition):
             return ()
         both = (self.lowered.registers, self.lowered.against_registers)
         guards = [guard for registers in both if registers is not None for guard in registers.guards]

@@ -68,7 +68,7 @@ def asked_of(
         options = replace(options, by_type=True)
     sources = query.sources(events, streams, types)
     query.check_given(options.typed_by(tuple(sources)))
-    return sources, options, valuations or query.valuations, declared
+    return sources, options, query.shows(valuations), declared
 
 
 class Matches(Lazy[Match]):

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from ceql.lowering.lower import Lowered
+from ceql.results.folding import Folding
 from ceql.results.history import History, Past
 from ceql.runtime.batch import Coordinate, EngineBatch, Partition
 from spaseq.core.engine import open_evaluator
@@ -42,6 +43,7 @@ class Run(Recognition):
         self.past: Past = Past()
         self.counters: EventCounters = EventCounters()
         self.reached: tuple[int, int | float] | None = None
+        self._folding: Folding | None = Folding.of(program)
 
     def advance(self, events: EventBatch, *, at_once: bool = False) -> Iterator[tuple[MatchBatch, History]]:
         """The matches that these events complete, with the events they name. Exhaust it before the next call.
@@ -86,6 +88,8 @@ class Run(Recognition):
         behind `most`; then the run can go no further."""
         from spaseq.core.engine.runs.evaluation import counted  # loads the kernels
 
+        if self._folding is not None:
+            return len(self.ends(events))
         if events is None:
             return counted(self._closed(), most)
         found = 0
@@ -127,7 +131,10 @@ class Run(Recognition):
         yield from self._about(self._closed(), at_once=at_once)
 
     def _about(self, parts: Iterator[MatchBatch], *, at_once: bool) -> Iterator[tuple[MatchBatch, History]]:
-        for matches in self.evaluator.at_once(parts) if at_once else parts:
+        found = self.evaluator.at_once(parts) if at_once else parts
+        if self._folding is not None:
+            found = self._folding.fold(found, self.past.of)
+        for matches in found:
             if len(matches):
                 yield matches, self.past.of(matches)
 
@@ -156,6 +163,7 @@ class Run(Recognition):
             "reached": self.reached,
             "history": self.past.snapshot(),
             "lasts": self.past.lasts,
+            "folding": None if self._folding is None else self._folding.kinds,
         }
 
     def restore(self, state: dict[str, Any]) -> None:
@@ -168,6 +176,8 @@ class Run(Recognition):
             position, coordinate = self.reached
             expect(type(position) is int and type(coordinate) in (int, float), "a place in the stream")
         self.past.restore(state["history"], state["lasts"])
+        if self._folding is not None:
+            self._folding.restore(state["folding"])
 
 
 def _ends_of(parts: list[MatchBatch]) -> np.ndarray:

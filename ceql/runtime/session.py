@@ -230,7 +230,7 @@ def open_session(
     if streams is not None and types is not None:
         raise OptionError("streams and types are given together", "a session has streams, or inputs of a type each")
     options = replace(EventOptions.parse(**reading), by_type=types is not None)
-    shows = program is None and (valuations or query.valuations)
+    shows = program is None and query.shows(valuations)
     names = query.streams(() if streams is None else tuple(streams)) if types is None else query.types(types)
     query.check_given(options.typed_by(names))
     return Session(query, names, options, shows, program)

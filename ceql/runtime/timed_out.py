@@ -27,7 +27,7 @@ from ceql.runtime.run import Run
 from ceql.runtime.session import expect_place, identity, open_session, options_to_keep
 from ceql.syntax.printer import print_query
 from spaseq.core.engine.recognition.session import Session as Pushing
-from spaseq.core.errors import OptionError
+from spaseq.core.errors import OptionError, UnsupportedFeature
 from spaseq.core.events import (
     EventBatch,
     EventCounters,
@@ -64,6 +64,10 @@ class TimedOut:
 
     def __init__(self, query: CompiledQuery) -> None:
         """Raises `UnsupportedFeature` for a query that has no such steps, by name."""
+        if query.tree.grouping is not None:
+            hint = "a partial match is in no group: leave GROUP BY out"
+            raise UnsupportedFeature("partial matches that time out are not reported for GROUP BY", text=query.text,
+                                     span=query.tree.grouping.span, source=query.source, hint=hint)  # fmt: skip
         self._query = query
         self.steps: tuple[WaitingStep, ...] = tuple(
             WaitingStep(step.waiting_for, print_query(step.query))

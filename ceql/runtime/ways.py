@@ -26,7 +26,7 @@ def ways_of(program: Program, matches: Sequence[Match]) -> list[tuple[Transition
 
     Cost: the conditions of the query, once for each event that a match took.
     """
-    from spaseq.core.engine.runs.ways import Taken, Ways  # loads the kernels
+    from spaseq.core.engine.ways import Taken, Ways  # loads the kernels
 
     finder = Ways(program, copy.copy(program.registers))  # a run may have a batch in the program's own
     pieces = [match.pieces for match in matches]

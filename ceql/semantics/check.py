@@ -7,6 +7,7 @@ The rules:
 * the stream of `s>R` is one of FROM;
 * regular expressions are valid;
 * functions exist and have the right arguments;
+* what SELECT computes of all matches goes with GROUP BY (`ceql.semantics.grouping`);
 * a bare name in what SELECT computes is an attribute of PARTITION BY, or a time of the match;
 * two columns of SELECT have two names;
 * a condition names a variable.
@@ -26,6 +27,7 @@ import pyarrow.compute as pc
 
 from ceql.operators.functions import FUNCTIONS
 from ceql.operators.values import kind_of, whole_string
+from ceql.semantics.grouping import check_grouping
 from ceql.semantics.selection import MATCH_TIMES, bare_names, column_name, read_variables
 from ceql.syntax import ast
 from ceql.syntax.walk import aggregates_of, attributes_of, is_aggregate, parts, reads_earlier, variables_of
@@ -151,7 +153,8 @@ class _Checker:
                         raise self.error("SELECT takes no condition in brackets", part.span, hint)
                     case ast.Call(function) if part is not top:
                         self.not_listed(function, part.span)
-            reads = itertools.chain(variables_of(top), attributes_of(top))
+            all_matches = (part for part in parts(top) if isinstance(part, ast.EveryMatch))
+            reads = itertools.chain(variables_of(top), attributes_of(top), all_matches)
             if column.name is None and not any(True for _ in reads):
                 hint = "LIMIT 5 reports at most 5 matches for each event that completes some; 5 AS n is a column"
                 raise self.error("this is the same for every match", column.span, hint)
@@ -160,6 +163,7 @@ class _Checker:
             if name in names:
                 raise self.error(f"two columns are named {name}", column.span, f"write … AS {name}_2")
             names.add(name)
+        check_grouping(query, self.error)
 
     def bare(self, name: str, span: Span, query: ast.Query, column: ast.Column) -> QuerySemanticsError:
         """The error of a bare name in SELECT that stands for nothing."""
@@ -285,6 +289,9 @@ class _Checker:
             raise self.error(f"{name} takes {values}, and there are {len(call.arguments)}", call.span, example)
         self.constants(call, example)
         for argument in call.arguments:
+            if isinstance(argument, ast.EveryMatch):
+                self.all_matches(call, clause)
+                continue
             if name == "CORR" and not isinstance(argument, ast.Attribute):
                 raise self.error(f"{name} is of {function.count} attributes that are lists", argument.span, example)
             if is_aggregate(call) and any(True for _ in aggregates_of(argument)):
@@ -300,6 +307,14 @@ class _Checker:
                     )
             elif is_aggregate(call):
                 self.aggregated(name, argument, example, clause)
+
+    def all_matches(self, call: ast.Call, clause: str) -> None:
+        """Checks a call of `*`, which is all matches of a group."""
+        if call.function != "COUNT":
+            raise self.error(f"{call.function}(*)", call.span, "COUNT(*) counts the matches of GROUP BY EVENT")
+        if clause == "FILTER":
+            hint = "SELECT COUNT(*) … GROUP BY EVENT counts the matches that end at an event"
+            raise self.error("COUNT(*) is no part of a condition", call.span, hint)
 
     def constants(self, call: ast.Call, example: str) -> None:
         """Checks the arguments of a call that must be constants."""

@@ -14,6 +14,7 @@ from ceql.semantics.scopes import defined_names
 from ceql.syntax import ast
 from ceql.syntax.printer import print_expression
 from ceql.syntax.walk import replace, variables_of
+from spaseq.core.errors import UnsupportedFeature
 
 MATCH_TIMES: Final = ("MATCH_START", "MATCH_END")
 """The times of the event at which a match starts, and of that at which it ends."""
@@ -74,8 +75,11 @@ def with_whole_rows(query: ast.Query, partition: tuple[tuple[str, ...], ...]) ->
     """The query with rows that stand for themselves. They have the keys of `partition`, then the columns of SELECT, or
     the attributes that it lists, as lists `v.attribute`. The times of the match come last: `match_start`, `match_end`.
 
-    A key or a time is left out if a column of SELECT has its name.
+    A key or a time is left out if a column of SELECT has its name. Raises `UnsupportedFeature` for GROUP BY.
     """
+    if query.grouping is not None:
+        hint = "run it by itself, over events that are here; or leave GROUP BY out, and group the table of matches"
+        raise UnsupportedFeature("GROUP BY EVENT on Spark, or in a network of queries", hint=hint)
     written = query.selection.columns or tuple(
         ast.Column(
             ast.Call("COLLECT", (ast.Attribute(name.text, item.variable),)), ast.Name(f"{item.variable}.{name.text}")

@@ -90,6 +90,11 @@ class Variable(Expression):
 
 
 @dataclass(frozen=True, slots=True)
+class EveryMatch(Expression):
+    """`*`, which stands for each match of a group: only as the argument of `COUNT(*)`."""
+
+
+@dataclass(frozen=True, slots=True)
 class Call(Expression):
     """`AVG(b.price)`, `CORR(x.h, y.h)`. `function` is in capitals."""
 
@@ -375,6 +380,11 @@ class AfterMatch(Node):
 
 
 @dataclass(frozen=True, slots=True)
+class Grouping(Node):
+    """`GROUP BY EVENT`: a row for all matches that end at one event."""
+
+
+@dataclass(frozen=True, slots=True)
 class Query(Node):
     """A whole query. `partition` has a tuple of attributes for each bracket; it is empty without PARTITION BY."""
 
@@ -386,3 +396,4 @@ class Query(Node):
     consume: Consumption | None = None
     limit: Limit | None = None
     after: AfterMatch | None = None
+    grouping: Grouping | None = None

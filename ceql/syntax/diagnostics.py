@@ -51,6 +51,7 @@ _WORDS: Final[dict[str, str]] = {
     "CONSUME": "CONSUME BY",
     "POLICY": "ANY, PARTITION or NONE",
     "AFTER": "AFTER MATCH",
+    "GROUP": "GROUP BY",
     "STRATEGY": "a selection strategy (ALL, ANY, NEXT, LAST, MAX, STRICT, FIRST)",
     "$END": "the end of the query",
 }
@@ -90,15 +91,10 @@ _SLIPS: Final = tuple(
     (re.compile(rf"(?:{before})$", re.IGNORECASE), re.compile(behind, re.IGNORECASE), hint)
     for before, behind, hint in (
         (
-            r"SELECT\b[\w,\s]*\bCOUNT\s*\(",
-            r"\*[\s\S]*\bGROUP\s+BY\b",
-            "CEQL reports matches, not groups: PARTITION BY [key] finds the matches of each key, and SELECT key, "
-            "COUNT(x) gives a row for each match, to be grouped in a table",
-        ),
-        (
-            r"SELECT\b[\w,\s]*\bCOUNT\s*\(",
-            r"\*",
-            "matches are counted with --format count, or .count(); COUNT(x) counts the events of a variable x",
+            r"\bCOUNT\s*\(\s*\*[\s\S]*\bGROUP\s+BY",
+            r"",
+            "CEQL reports matches, not groups of a key: PARTITION BY [key] finds the matches of each key, and GROUP BY "
+            "EVENT gives a row for all of them that end at one event",
         ),
         (r"SELECT\b.*\w\s*\.", r"\*", "attributes are named one by one: SELECT x.price, x.time"),
         (r"SELECT\s+(?:FIRST\s+)?EVERY\s*\*\s*(?:FROM|WHERE)", r"\w", _EVERY),
@@ -137,8 +133,16 @@ _SLIPS: Final = tuple(
             r"ORDER\s+BY\b",
             "matches come in the order of their ends; a table sorts rows: to_pandas(), DuckDB",
         ),
-        (r"PARTITION\s+BY\b[\s\S]*", r"GROUP\s+BY\b", "matches are grouped in a table: to_pandas(), DuckDB"),
-        (r"", r"GROUP\s+BY\b", "to treat each key on its own write PARTITION BY [key]"),
+        (
+            r"PARTITION\s+BY\b[\s\S]*\bGROUP\s+BY",
+            r"",
+            "GROUP BY EVENT is of the matches that end at one event; a table has other groups: to_pandas(), DuckDB",
+        ),
+        (
+            r"\bGROUP\s+BY",
+            r"",
+            "to treat each key on its own write PARTITION BY [key]; GROUP BY EVENT is of matches that end at one event",
+        ),
         (r"\bIN", r"\(", "sets are written in braces: IN {'a', 'b'}"),
         (r"\bIN", r"[\d-]", "sets and ranges are written in braces: IN {1, 2}, IN {1..3}"),
         (r"\bIN\s*\{[^}]*", r"NULL\b", "NULL is in no set: x.price IN {1, 2} OR x.price IS NULL"),
@@ -298,7 +302,7 @@ def _where(error: UnexpectedInput, text: str) -> tuple[int, int, set[str]]:
 
 def _words(terminals: Iterable[str]) -> tuple[str, ...]:
     found = set(terminals) - {"MORETHAN"}
-    if {"EVENT", "ROW"} <= found:  # of AFTER MATCH: no plural there
+    if {"EVENT", "ROW"} <= found or found == {"EVENT"}:  # of AFTER MATCH and GROUP BY: no plural there
         return ("EVENT",)
     if "BOUNDS" in found:
         found -= {"PLUS", "STAR", "LOOP", "LBRACE", "QMARK"}

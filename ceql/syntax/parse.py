@@ -123,6 +123,7 @@ class _Builder:
             self.consume(parts["consume"]) if "consume" in parts else None,
             self.limit(parts["limit"]) if "limit" in parts else None,
             self.after(_trees(parts["after_match"])[0]) if "after_match" in parts else None,
+            ast.Grouping(span=self.span(parts["group"])) if "group" in parts else None,
             span=self.span(tree),
         )
 
@@ -456,6 +457,9 @@ class _Builder:
                 function, argument = _trees(tree)
                 name = f"{self.name(function).text.upper()} DISTINCT"
                 return ast.Call(name, (down(argument),), span=span)
+            case "call_of_all":
+                name = self.name(_child(tree, 0)).text.upper()
+                return ast.Call(name, (ast.EveryMatch(span=span),), span=span)
             case "several":
                 hint = "write its conditions one after the other: x[a > 1 AND b > 2]"
                 raise self.error("a list of attributes is for SELECT", span, hint)
@@ -573,7 +577,7 @@ _CONDITIONS: Final = (
 )  # fmt: skip
 _REPEATS: Final = ("repeat_signed", "repeat_exactly", "repeat_from", "repeat_to", "repeat")
 _CLAUSE_WORDS: Final = {"partition": "PARTITION BY", "clause": "WITHIN", "consume": "CONSUME BY", "limit": "LIMIT",
-                        "after_match": "AFTER MATCH"}  # fmt: skip
+                        "after_match": "AFTER MATCH", "group": "GROUP BY"}  # fmt: skip
 
 
 def _trees(tree: Tree[Token]) -> list[Tree[Token]]:

@@ -14,8 +14,8 @@ from spaseq.core.pattern import Preference, Skip
 
 _PLAIN: Final = re.compile(r"[^\W\d]\w*")
 _RESERVED: Final = re.compile(
-    "after|all|and|any|as|between|by|case|consume|else|end|events?|false|filter|first|for|from|ilike|in|is|last|like|limit"
-    "|match|max|next|no|none|not|null|or|partition|past|range|row|select|skip|strict|then|to|true|until|when|where"
+    "after|all|and|any|as|between|by|case|consume|else|end|events?|false|filter|first|for|from|group|ilike|in|is|last|like"
+    "|limit|match|max|next|no|none|not|null|or|partition|past|range|row|select|skip|strict|then|to|true|until|when|where"
     "|within",
     re.IGNORECASE,
 )
@@ -39,6 +39,8 @@ def print_query(query: ast.Query) -> str:
         named = query.after.variable
         variable = "" if named is None else f" {_variable(named.text)}"
         lines.append(f"AFTER MATCH {query.after.rule.value}{variable}")
+    if query.grouping is not None:
+        lines.append("GROUP BY EVENT")
     return "\n".join(lines)
 
 
@@ -252,6 +254,8 @@ def _value_text(node: ast.Expression) -> tuple[str, int]:
             return f"(time of {_name(variable)})", 7
         case ast.Attribute(name, str() as variable):
             return f"{_name(variable)}.{_name(name)}", 7
+        case ast.EveryMatch():
+            return "*", 7
         case ast.Variable(name):
             return _name(name), 7
         case ast.Earlier(attribute, back):

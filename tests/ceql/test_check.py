@@ -83,6 +83,36 @@ hint: for example SUM(x.price)""",
   SELECT * WHERE A FILTER 1 = 2
                           ^^^^^
 hint: write x.price > 3, or x[price > 3]""",
+    "SELECT COUNT(*) AS n WHERE A": """\
+<query>:1:8: COUNT(*) counts the matches of a group, and the query has no GROUP BY
+  SELECT COUNT(*) AS n WHERE A
+         ^^^^^^^^
+hint: GROUP BY EVENT behind the formula gives a row for each event at which matches end""",
+    "SELECT * WHERE A GROUP BY EVENT": """\
+<query>:1:18: GROUP BY goes with a SELECT that computes
+  SELECT * WHERE A GROUP BY EVENT
+                   ^^^^^^^^^^^^^^
+hint: SELECT COUNT(*) AS matches, SUM(x.price) AS total … GROUP BY EVENT""",
+    "SELECT STDDEV(A.p) AS d WHERE A GROUP BY EVENT": """\
+<query>:1:8: STDDEV cannot be had of all matches without a list of them
+  SELECT STDDEV(A.p) AS d WHERE A GROUP BY EVENT
+         ^^^^^^^^^^^
+hint: with GROUP BY the aggregates are COUNT, SUM, AVG, MIN, MAX""",
+    "SELECT A.p, COUNT(*) AS n WHERE A GROUP BY EVENT": """\
+<query>:1:8: A.p of which match?
+  SELECT A.p, COUNT(*) AS n WHERE A GROUP BY EVENT
+         ^^^
+hint: write an aggregate: MIN(A.p), SUM(A.p)""",
+    "SELECT SUM(A.p * B.p) AS s WHERE A ; B GROUP BY EVENT": """\
+<query>:1:12: SUM over A and B at once
+  SELECT SUM(A.p * B.p) AS s WHERE A ; B GROUP BY EVENT
+             ^^^^^^^^^
+hint: an aggregate is about one variable""",
+    "SELECT COUNT(*) AS n WHERE A GROUP BY EVENT LIMIT 2": """\
+<query>:1:45: LIMIT counts matches, and GROUP BY lists none
+  SELECT COUNT(*) AS n WHERE A GROUP BY EVENT LIMIT 2
+                                              ^^^^^^^
+hint: a row is of all matches that end at an event; to_arrow().slice(0, 5) has the first rows""",
 }
 
 

@@ -43,6 +43,7 @@ QUERIES = (
     "SELECT * WHERE A AS x FILTER x [ n LIKE 'a' ] OR x [ n NOT IN { 1 , 2 } ] AND x [ n IN RANGE ( 1 , 2 ) ]",
     "SELECT * WHERE A AS x FILTER x [ n IS NOT NULL ] AND x [ n BETWEEN 1 AND 2 AND m NOT ILIKE 'a' ]",
     "SELECT * WHERE A AS x FILTER x [ CASE WHEN n = 1 THEN 2 ELSE 3 END = 2 ]",
+    "SELECT COUNT ( * ) AS n WHERE A GROUP BY EVENT",
     "SELECT FIRST * WHERE A AFTER MATCH NO SKIP",
     "SELECT * WHERE A -> B ->+ UNTIL ( C ) -> D ? ALL",
     "SELECT * WHERE A ; NOT B FOR 10 SECONDS ; C",

@@ -111,6 +111,8 @@ class _Calls:
             query = query.consume(tree.consume.policy.value.lower())
         if tree.limit is not None:
             query = query.limit(tree.limit.count)
+        if tree.grouping is not None:
+            query = query.group_by("event")
         if tree.after is not None:
             of = () if tree.after.variable is None else (self.variable(tree.after.variable.text),)
             query = query.after_match(tree.after.rule.name.lower(), *of)
@@ -233,6 +235,8 @@ class _Calls:
                 chosen: Any = reduce(lambda case, pair: case.when(pair[0]).then(pair[1]), pairs[1:], first)
                 # Python asks a class before its parent, `a < b` as `b > a`; a plus makes the choice a plain value.
                 return +chosen if otherwise is None else chosen.otherwise(down(otherwise))
+            case ast.Call("COUNT", (ast.EveryMatch(),)):
+                return ceql.match_count
             case ast.Call("COUNT", (ast.Variable(name),)):
                 return self.variable(name).count()
             case ast.Call("COUNT DISTINCT", (argument,)):

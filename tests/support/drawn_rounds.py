@@ -49,7 +49,7 @@ class RoundsCase:
         return f"{replace(self.base, select=select).text}{' '.join(tail)}\n"
 
     @property
-    def aggregated(self) -> frozenset[str]:
+    def variables_of_aggregates(self) -> frozenset[str]:
         """The variables in aggregates."""
         named = {x for kind, x in self.items if kind not in ("last", "list")}
         return frozenset(named if self.having is None else {*named, self.having[1]})
@@ -78,12 +78,12 @@ def _write(kind: str, x: str) -> str:
 def answers(drawn: RoundsCase) -> Counter[Any]:
     """By definition."""
     query = oracle_spaseq_text.read(replace(drawn.base, select="*").text)
-    collect = drawn.aggregated | {x for kind, x in drawn.items if kind == "list"}
+    collect = drawn.variables_of_aggregates | {x for kind, x in drawn.items if kind == "list"}
     query = replace(query, sequence=oracle_spaseq.collecting(query.sequence, collect))
     streams, known = harness.streamset(drawn.base.graphs), harness.knowledge(strategies.BACKGROUND)
     found = oracle_spaseq.evaluate(query, streams, known)
-    if drawn.aggregated or drawn.limit is None:  # else LIMIT counts whole solutions
-        needed = drawn.aggregated | {x for _, x in drawn.items} | {ROUNDS}
+    if drawn.variables_of_aggregates or drawn.limit is None:  # else LIMIT counts whole solutions
+        needed = drawn.variables_of_aggregates | {x for _, x in drawn.items} | {ROUNDS}
         found = {(f, e, at, frozenset(pair for pair in m if pair[0] in needed)) for f, e, at, m in found}
     if not drawn.by_window:
         return Counter({(f, e, at, shown) for f, e, at, m in found if (shown := _row(drawn, m)) is not None})
@@ -176,7 +176,7 @@ def _is_over_rounds(drawn: RoundsCase) -> bool:
         plan = spaseq.compile(drawn.text).checked.clauses.plan
     except SpaseqError:
         return False
-    return not drawn.aggregated or (plan is not None and plan.over_rounds)
+    return not drawn.variables_of_aggregates or (plan is not None and plan.over_rounds)
 
 
 def _clauses(rng: random.Random, base: strategies.SpaseqCase, names: list[str], every: list[str]) -> RoundsCase:

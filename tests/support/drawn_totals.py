@@ -97,7 +97,7 @@ def _case(rng: random.Random, formula: Formula, strategy: str) -> CeqlCase:
     limit = rng.choice((None, None, None, None, 1, 2))
     query = Query(formula, None, strategy, partition, draw_window(rng), (), consume, limit, None)
     timed = query.within is not None and query.within.unit == "time"
-    return CeqlCase(query, _with_decimals(rng, draw_stream(rng, timed=timed or None)))
+    return CeqlCase(query, with_decimals(rng, draw_stream(rng, timed=timed or None)))
 
 
 def _loop(rng: random.Random, name: str) -> Formula:
@@ -148,7 +148,7 @@ def _total(rng: random.Random, names: list[str]) -> tuple[Any, ...]:
     return ("total", function, name, inner)
 
 
-def _with_decimals(rng: random.Random, events: tuple[Any, ...]) -> tuple[Any, ...]:
+def with_decimals(rng: random.Random, events: tuple[Any, ...]) -> tuple[Any, ...]:
     """The events, with halves added to some numbers of one of three streams."""
     if rng.random() < 0.6:
         return events

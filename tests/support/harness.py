@@ -56,6 +56,8 @@ class Case:
     message: str = ""
     valuations: bool = False
     """True if it has `bindings` in place of `matches`."""
+    rows: bool = False
+    """True if the answers are the rows that SELECT computes."""
     forget: float | None = None
     """`Settings.forget_keys_after`."""
 

@@ -31,6 +31,7 @@ from typing import Any
 import ceql
 from spaseq.core.errors import BudgetExceeded, UnsupportedFeature
 from tests.support import (
+    drawn_aggregates,
     drawn_chosen,
     drawn_earlier,
     drawn_rounds,
@@ -333,6 +334,25 @@ def _not_refused(draw: Callable[[random.Random], strategies.CeqlCase], rng: rand
         return case
 
 
+# -- aggregates over matches
+
+
+def _aggregates(rng: random.Random) -> drawn_aggregates.AggregatesCase:
+    while True:
+        case = drawn_aggregates.aggregates_case(rng)
+        try:
+            ceql.compile(case.text)
+        except (UnsupportedFeature, BudgetExceeded):
+            continue
+        return case
+
+
+def _rows_problem(drawn: Any, expected: Counter[Any], road: Road, found: Counter[Any]) -> str:
+    if road.ends:
+        return "" if found.total() == expected.total() else f"differs: {found.total()} ends, not {expected.total()}"
+    return "" if found == expected else f"differs: missing {[*expected - found][:3]}, surplus {[*found - expected][:3]}"
+
+
 # -- valuations
 
 
@@ -461,6 +481,12 @@ KINDS = {
     "totals in steps": _ceql(
         drawn_totals.steps_with_totals_case, oracle.evaluate,
         frozenset({"batch", "one by one", "cuts", "snapshot", "alerts", "pushed alerts"}),
+    ),
+    "aggregates": Kind(
+        _aggregates, lambda drawn: Case("a random query", drawn.text, drawn.stream, rows=True),
+        drawn_aggregates.rows, _rows_problem, drawn_aggregates.smaller_aggregates,
+        lambda drawn, name: strategies.ceql_toml(drawn, name) + f"# rows = {list(drawn_aggregates.rows(drawn))}\n",
+        frozenset({"batch", "one by one", "cuts", "snapshot"}),
     ),
     "earlier": _ceql(
         _earlier, oracle.evaluate,

@@ -96,6 +96,8 @@ def _ceql_query(text: str, settings: Settings) -> ceql.Query | UnsupportedFeatur
 
 def shown(case: Case, matches: Any) -> Answers:
     """Matches as answers."""
+    if case.rows:
+        return [tuple(m.row.values()) for m in matches]
     if case.valuations:
         return [(int(m.start), int(m.end), tuple(sorted((x, tuple(at)) for x, at in m.bindings.items())))
                 for m in matches]  # fmt: skip
@@ -193,6 +195,8 @@ def _ceql_alerts_pushed(case: Case, ride: Ride) -> Answers:
 
 def _ceql_run_command(case: Case, ride: Ride) -> Answers:
     rows = _ceql_command(case, ride, "run", ["--valuations"] if case.valuations else [])
+    if case.rows:
+        return [tuple(row.values()) for row in rows]
     if case.valuations:
         return [(row["start"], row["end"], tuple(sorted((x, tuple(at)) for x, at in row["bindings"].items())))
                 for row in rows]  # fmt: skip

@@ -87,7 +87,12 @@ def built() -> ceql.PatternQuery:
     print(ceql.parse("SELECT * WHERE A").tree, event.count(), variable.price, query.run([]).count())
     print(ceql.compile(pattern).text, query.select(f, ok[["price"]]), f == ok, f.price == 3)
     return query.select(
-        f.price.alias("p"), level=level, user=ceql.key("user"), one=ceql.lit(1), took=ceql.match_end - ceql.match_start
+        f.price.alias("p"),
+        level=level,
+        user=ceql.key("user"),
+        one=ceql.lit(1),
+        took=ceql.match_end - ceql.match_start,
+        n=ceql.match_count,
     )
 
 

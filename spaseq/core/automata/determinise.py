@@ -76,6 +76,11 @@ class Stepper:
         first = min([rank for rank, _ in able], default=0)
         return [way for rank, way in able if rank == first]
 
+    def labels(self, vector: int) -> frozenset[int]:
+        """The labels that an event of this vector may get, from any state."""
+        every = (way for out in self._out for need, _, way in out if need & vector == need)
+        return frozenset(label for label, _ in every if label != SKIP)
+
     def step(self, states: frozenset[int], vector: int) -> Step:
         """One step of the subset construction. O(transitions leaving `states`)."""
         reached: dict[int, set[int]] = {}

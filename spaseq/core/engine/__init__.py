@@ -13,7 +13,7 @@ Rooms, each of which imports only from those before it:
 * `recognition`: An evaluation in progress, as both languages have it.
 
 `opening` opens the evaluator that a program requires. `progress` has the progress of an evaluation, and `light` shows
-it in a picture of the automaton.
+it in a picture of the automaton. `ways` has the way of a match through its automaton, computed when it is shown.
 """
 
 from __future__ import annotations

@@ -35,7 +35,7 @@ from spaseq.rdf import GraphEvent, Instant
 
 if TYPE_CHECKING:
     from spaseq.core.engine import MatchBatch
-    from spaseq.core.engine.runs.ways import Ways
+    from spaseq.core.engine.ways import Ways
     from spaseq.language.results.match import Match
 
 Events = Sequence[GraphEvent]
@@ -68,7 +68,7 @@ class StepFinder:
 
     def way(self, match: Match, instants: Sequence[Events]) -> tuple[Transition, ...]:
         """The way of a match through the automaton of the query. O(instants) evaluations of the GPMs."""
-        from spaseq.core.engine.runs.ways import Taken  # loads the kernels
+        from spaseq.core.engine.ways import Taken  # loads the kernels
 
         rows = self._solver.rows(chunk_of(_instants(match, instants), self._solver.solve_pushed))
         batch = InstantBatch(rows, self._query.patterns, None, _NothingBefore(self._query))
@@ -90,7 +90,7 @@ class StepFinder:
 
     def _ways(self) -> Ways:
         """Over registers of its own, as a run may be going on."""
-        from spaseq.core.engine.runs.ways import Ways  # loads the kernels
+        from spaseq.core.engine.ways import Ways  # loads the kernels
 
         if self._found_ways is None:
             self._found_ways = Ways(self._program, MappingRegisters(self._query.patterns))

@@ -18,7 +18,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Final, Protocol
 
 from spaseq.core.engine import Consume, Program, Settings, Window
-from spaseq.core.errors import OptionError
+from spaseq.core.errors import OptionError, UnsupportedFeature
 from spaseq.core.events import EventOptions
 
 WAYS: Final = ("auto", "keys", "slices", "keys and slices", "one")
@@ -103,6 +103,9 @@ class Plan:
         if way not in WAYS:
             raise OptionError(f"cut={way!r}: no such way to cut", f"one of {', '.join(WAYS)}")
         program = query.program()
+        if program.summed is not None:
+            hint = "leave GROUP BY out, and group the DataFrame of matches"
+            raise UnsupportedFeature("GROUP BY EVENT on Spark", hint=hint)
         why = _hindrance(query, program)
         keys = () if program.whole_choice.consume is Consume.ANY else query.partition
         found = Plan(keys, not why, program.reach, program.around.waits, why)

@@ -10,6 +10,7 @@ A `program` is an automaton with its `window`, `settings`, guards as `register_o
 * `register_ops`: The operations of guards on registers, for guards evaluated in the kernels.
 * `text_order`: Texts as whole numbers in their order, so that kernels compare texts as they compare numbers.
 * `matches`: Matches as columns.
+* `sums`: Aggregates over all matches that end at an event, in place of the matches.
 * `marks`: The borders of matches, by marks: labels of their first and last events.
 * `open_matches`: Matches that wait one by one for their windows to close, of both languages.
 * `batch_order`: The order that evaluators need their events in.

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
 
+from spaseq.core.engine.program.sums import Sums
 from spaseq.core.errors import BudgetExceeded
 from spaseq.core.snapshot import array, expect
 
@@ -99,6 +100,7 @@ class MatchBatch:
     `rows`: for a program with registers, the register rows each match was accepted with; else None.
     `labels`: for a program of valuations, int64, the number in `Program.labels` of the variables that take each of
     `positions`; else None.
+    `sums`: for a program that aggregates, the numbers of all matches that end at `end`, for which this one stands.
     """
 
     start: np.ndarray = field(default_factory=_empty)
@@ -107,6 +109,7 @@ class MatchBatch:
     positions: np.ndarray = field(default_factory=_empty)
     rows: Rows | None = None
     labels: np.ndarray | None = None
+    sums: Sums | None = None
 
     def __len__(self) -> int:
         return len(self.start)
@@ -115,7 +118,8 @@ class MatchBatch:
     def nbytes(self) -> int:
         """Bytes of the arrays."""
         labels = 0 if self.labels is None else self.labels.nbytes
-        return int(self.start.nbytes + self.end.nbytes + self.offsets.nbytes + self.positions.nbytes + labels)
+        sums = 0 if self.sums is None else self.sums.ints.nbytes + self.sums.floats.nbytes
+        return int(self.start.nbytes + self.end.nbytes + self.offsets.nbytes + self.positions.nbytes + labels + sums)
 
     def snapshot(self) -> tuple[Any, ...]:
         """The columns, as plain values."""
@@ -146,6 +150,8 @@ class MatchBatch:
         rows = _together(told) if len(told) == len(batches) else None
         numbers = [b.labels for b in batches if b.labels is not None]
         labels = np.concatenate(numbers) if numbers else None
+        summed = [b.sums for b in batches if b.sums is not None]
+        sums = Sums.concat(summed) if summed else None
         return MatchBatch(
             np.concatenate([b.start for b in batches]),
             np.concatenate([b.end for b in batches]),
@@ -153,6 +159,7 @@ class MatchBatch:
             np.concatenate([b.positions for b in batches]),
             rows,
             labels,
+            sums,
         )
 
 

@@ -12,6 +12,7 @@ from spaseq.core.engine.program.marks import without_marks
 from spaseq.core.engine.program.register_ops import MOST, Codes
 from spaseq.core.engine.program.settings import After, AfterMatch, Choice, Consume, Registers, Selection, Settings
 from spaseq.core.engine.program.simpler import cheaper_choice
+from spaseq.core.engine.program.sums import Summed
 from spaseq.core.engine.program.window import Window
 from spaseq.core.errors import BudgetExceeded, InternalError, UnsupportedFeature
 from spaseq.core.pattern import Pattern
@@ -42,6 +43,10 @@ class Program:
     """The choice among those matches that the events around them leave; then `choice` keeps all matches for it."""
     hides_labels: bool = False
     """True if the automaton's labels only tell the events of the variable of `Choice.after`: matches have none."""
+    summed: Summed | None = None
+    """The aggregates over all matches of an event that are reported in their place."""
+    listed: str = ""
+    """The reason for which these matches are listed to be aggregated; empty if they are not."""
 
     @property
     def cea(self) -> CEA:
@@ -66,6 +71,20 @@ class Program:
             return self.lazy
         chosen = self.settings.evaluator == "auto" and self.evaluator == "chain"
         return f"no automaton: {str(self.automaton).splitlines()[0]}" if chosen else ""
+
+    @property
+    def why_listed(self) -> str:
+        """The reason for which its matches must be listed to be aggregated; empty if they need not be."""
+        choice, around = self.whole_choice, self.around
+        if isinstance(self.lazy, LazyPlan):
+            return "its evaluator lists matches"
+        if self.cea.has_registers:
+            return "conditions relate several events"
+        if around.decides or around.marked or around.quiet is not None:
+            return "events around a match decide about it"
+        if choice.selection is not Selection.ALL or choice.limit is not None or choice.after is not None:
+            return "matches are chosen among those of an event"
+        return "only the first match counts" if choice.consume is Consume.ONCE else ""
 
     @property
     def keeps_runs(self) -> bool:
@@ -118,6 +137,8 @@ class Program:
         """The automaton and how it is run, as text. `per_second`: how many units of the window's size a second has."""
         if not isinstance(self.automaton, CEA):
             how = "lazy: rare events first, frequent ones from a buffer"
+        elif self.summed is not None and not self.listed:
+            how = "aggregates over matches, none of which is listed: numbers by state, in two stacks for the window"
         elif self.cea.has_registers and codes_of(self) is not None:
             how = "registers: conditions are tests of codes, and the kernel moves (states, codes held)"
         elif self.cea.has_registers:
@@ -144,6 +165,8 @@ class Program:
             chosen.append("chosen among the matches that what must not come leaves, once that is known of an end")
         if self.lazy is not None:
             chosen.append(f"evaluator: {self.evaluator}" + (f" ({self.why})" if self.why else ""))
+        if self.listed:
+            chosen.append(f"aggregates over matches: of a list of them, O(matches), since {self.listed}")
         arena, output = self.settings.arena_bytes, self.settings.output_bytes
         budgets = f"budgets: arena_bytes {arena:,}, output_bytes {output:,}, of {memory_of_machine():,} bytes of memory"
         automaton = self.cea.describe(say_action) if isinstance(self.automaton, CEA) else self.describe()

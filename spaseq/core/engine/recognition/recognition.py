@@ -75,7 +75,9 @@ class Recognition:
     # Single events
 
     def open_door(self) -> Single | SingleAround | None:
-        """The `door`, made anew; None if this evaluator has none."""
+        """The `door`, made anew; None if this evaluator has none, as one that aggregates."""
+        if self.program.summed is not None:
+            return None
         from spaseq.core.engine.runs.single_event import Single, SingleAround  # loads the kernels
 
         kinds = (kind for kind in (Single, SingleAround) if kind.applies(self.evaluator))

@@ -6,6 +6,7 @@
 * `preferred` for NEXT and LAST without registers;
 * `coded` for guards that are operations on codes; its kernel reads the automaton as `coded_automaton`;
 * `row_sets` for all other guards;
+* `summing` for aggregates over all matches, without registers;
 * `shaped` for MAX without registers, `maximal` for MAX with them.
 
 `deterministic` and `coded` hand over to `row_sets` at events that are beyond them, and `shaped` to `maximal`. `base`
@@ -30,5 +31,5 @@ by one.
 * `evaluator`: Evaluate a program over a stream, batch by batch.
 * `waiting`: `Ending` for one event at a time: the same, without an array operation over all matches that wait.
 * `single_event`: One event at a time: the steps of a batch, without arrays for each event.
-* `ways`: The way of a match through its automaton, computed again when a match is shown.
+* `summing`: The run that aggregates over all matches of an event, without finding them.
 """

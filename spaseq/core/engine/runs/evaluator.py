@@ -37,6 +37,7 @@ from spaseq.core.engine.runs.preferred import PreferredRun
 from spaseq.core.engine.runs.row_sets import RegisterRun
 from spaseq.core.engine.runs.shape_tables import Shapes
 from spaseq.core.engine.runs.shaped import ShapedRun
+from spaseq.core.engine.runs.summing import SummingRun
 from spaseq.core.errors import BudgetExceeded
 from spaseq.core.integers import apart
 from spaseq.core.jit import attempt_rows
@@ -75,7 +76,9 @@ class Evaluator(Evaluation):
         self._needed = Needed(program.cea)
         self._met = [0, 0]  # the number of symbol classes looked at, and the predicates that held in them
         self.run: Run
-        if program.choice.selection is Selection.MAX:
+        if program.summed is not None and not program.listed:
+            self.run = SummingRun(program, self._arena)
+        elif program.choice.selection is Selection.MAX:
             shaped = program.registers is None and Shapes.applies(program.cea)
             self.run = ShapedRun(program, self._arena) if shaped else MaxRun(program, self._arena)
         elif program.cea.has_registers:
@@ -290,7 +293,8 @@ class Evaluator(Evaluation):
         named = self.nameable()
         if self.lows is not None and self.program.choice.selection is not Selection.MAX:  # it has starts of rivals, too
             self.lows.keep(named if self.ending is None else np.concatenate([named, self.ending.places]))
-        if self._arena.starts_only and self.last is not None:  # which has no nodes with positions
+        without_nodes = self._arena.starts_only or isinstance(self.run, SummingRun)
+        if without_nodes and self.last is not None:  # nodes have the last position else
             self._arena.st[k.LAST_POSITION] = self.last[0]
         return {
             "arena": self._arena.snapshot(),

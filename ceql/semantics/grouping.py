@@ -1,0 +1,58 @@
+"""GROUP BY EVENT: a row for each event at which matches end, of aggregates over all of these matches.
+
+Without GROUP BY, an aggregate is over the events that a variable took in one match; with it, over those in all matches
+of the group. So SELECT may have what is the same for the group: aggregates, attributes of PARTITION BY, MATCH_END.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Final
+
+from ceql.syntax import ast
+from ceql.syntax.walk import is_aggregate, parts, replace
+from spaseq.core.errors import QuerySemanticsError, Span
+
+OVER_MATCHES: Final = ("COUNT", "SUM", "AVG", "MIN", "MAX")
+"""The aggregates over all matches, which can be had without a list of them."""
+Problem = Callable[[str, Span, str], QuerySemanticsError]
+
+
+def check_grouping(query: ast.Query, error: Problem) -> None:
+    """Raises the error of a SELECT that does not go with the GROUP BY of the query, or the lack of one."""
+    columns = query.selection.columns
+    if query.grouping is None:
+        for part in (part for column in columns for part in parts(column.expression)):
+            if isinstance(part, ast.EveryMatch):
+                hint = "GROUP BY EVENT behind the formula gives a row for each event at which matches end"
+                raise error("COUNT(*) counts the matches of a group, and the query has no GROUP BY", part.span, hint)
+        return
+    span = query.grouping.span
+    if not columns:
+        hint = "SELECT COUNT(*) AS matches, SUM(x.price) AS total … GROUP BY EVENT"
+        raise error("GROUP BY goes with a SELECT that computes", span, hint)
+    if query.limit is not None:
+        hint = "a row is of all matches that end at an event; to_arrow().slice(0, 5) has the first rows"
+        raise error("LIMIT counts matches, and GROUP BY lists none", query.limit.span, hint)
+    for column in columns:
+        _check_column(column.expression, error)
+
+
+def _check_column(top: ast.Expression, error: Problem) -> None:
+    for call in (part for part in parts(top) if is_aggregate(part)):
+        if call.function not in OVER_MATCHES:
+            name = call.function.removesuffix(" DISTINCT")
+            said = f"{name}(DISTINCT …)" if name != call.function else name
+            names = ", ".join(OVER_MATCHES)
+            raise error(f"{said} cannot be had of all matches without a list of them", call.span,
+                        f"with GROUP BY the aggregates are {names}")  # fmt: skip
+    for part in parts(replace(top, lambda part: ast.Null() if is_aggregate(part) else None)):
+        match part:
+            case ast.Attribute(name, None) if name == "MATCH_START":
+                hint = "MATCH_END is the time of the event at which all of them end"
+                raise error("the matches of a group start at several events", part.span, hint)
+            case ast.Attribute(name, str() as variable):
+                hint = f"write an aggregate: MIN({variable}.{name}), SUM({variable}.{name})"
+                raise error(f"{variable}.{name} of which match?", part.span, hint)
+            case ast.Earlier(ast.Attribute(name, str() as variable)):
+                raise error(f"{variable}.{name} of which match?", part.span, "with GROUP BY, write an aggregate")
