@@ -80,7 +80,7 @@ class Program:
             return "its evaluator lists matches"
         if self.cea.has_registers:
             return "conditions relate several events"
-        if around.decides or around.marked or around.quiet is not None:
+        if around.decides or around.marked or around.quiets:
             return "events around a match decide about it"
         if choice.selection is not Selection.ALL or choice.limit is not None or choice.after is not None:
             return "matches are chosen among those of an event"
