@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from ceql.cli.main import main as ceql
-from spaseq.cli import main as spaseq
+from spaseq.cli.main import main as spaseq
 from spaseq.tools.kernels import commands, main
 
 
