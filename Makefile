@@ -25,7 +25,7 @@ help:
 	@echo "make clean      remove .venv and everything generated"
 
 GRID := examples/smart-grid
-run: $(STAMP) check-java
+run: $(VENV)/kernels check-java
 	$(BIN)/spaseq run $(GRID)/query.rq --engine spark \
 		--stream S1=$(GRID)/power.nq --stream S2=$(GRID)/weather.nq --stream S3=$(GRID)/storage.nq \
 		--kb http://smartgrid.org/db=$(GRID)/kb.ttl
@@ -90,6 +90,12 @@ $(STAMP): pyproject.toml | check-python
 	@echo "installing into $(VENV) (a few minutes the first time)"
 	@$(PIP) --upgrade 'pip>=25.1'
 	@PYTHONWARNINGS=ignore $(PIP) --editable '.[connect,live,lsp,owl,studio]' --group dev
+	@touch $@
+
+# Kernels compiled for this machine: again when one of them changes. Without it, a query compiles its own.
+$(VENV)/kernels: $(STAMP) spaseq/core/jit.py $(shell find spaseq -path '*/kernels*' -name '*.py')
+	@echo "compiling kernels for this machine (a minute or two, once)"
+	@$(BIN)/python -m spaseq.tools.kernels
 	@touch $@
 
 check-python:

@@ -59,6 +59,7 @@ ALLOWED: dict[str, set[str]] = {
     "watch": {"errors"},
     "start": set(),
     "jit": {"errors", "watch"},
+    "kernels": set(),
     "automata": _COMPILE | {"drawing", "jit", "lazy_names"},
     "tecs": _COMPILE | {"jit"},
     "engine": _ENGINE,

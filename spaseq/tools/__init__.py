@@ -7,4 +7,5 @@ Modules:
 * `studio/`: The page of `studio`, its server and the processes that check and run queries.
 * `lsp/`: The language server: errors, hover and completion in editors.
 * `highlight`: Lexers for Pygments and grammars for editors.
+* `kernels`: Compile kernels ahead, for this kind of processor.
 """
