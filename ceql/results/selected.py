@@ -205,7 +205,9 @@ class _Read:
         if name not in self._brackets:
             places = matches.start if name == MATCH_TIMES[0] else matches.end
             return self._times.column(self._history.times(places))
-        rows = self._history.rows(matches.positions[matches.offsets[1:] - 1])
+        last, some = matches.end.copy(), matches.offsets[1:] > matches.offsets[:-1]  # a match may show no event
+        last[some] = matches.positions[matches.offsets[1:][some] - 1]
+        rows = self._history.rows(last)
         every = np.arange(len(rows))
         found = [self._values_at(each, rows, every) for each in self._brackets[name]]
         try:
