@@ -95,8 +95,7 @@ $(STAMP): pyproject.toml | check-python
 # Kernels compiled for this machine: again when one of them changes. Without it, a query compiles its own.
 $(VENV)/kernels: $(STAMP) spaseq/core/jit.py $(shell find spaseq -path '*/kernels*' -name '*.py')
 	@echo "compiling kernels for this machine (a minute or two, once)"
-	@$(BIN)/python -m spaseq.tools.kernels
-	@touch $@
+	@$(BIN)/python -m spaseq.tools.kernels && touch $@ || echo "kernels are compiled when they are needed"
 
 check-python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null || { echo "make: Python 3.11 or later is needed, $(PYTHON) is $$($(PYTHON) --version 2>&1 | tail -1); name another with make PYTHON=..." >&2; exit 1; }
