@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from spaseq.core.errors import BudgetExceeded
+from spaseq.core.errors import BudgetExceeded, UnsupportedFeature
 from spaseq.core.integers import in_order
 from spaseq.core.jit import attempt_rows
 from spaseq.core.snapshot import array, expect
@@ -83,6 +83,7 @@ class Arena:
         self.stack: np.ndarray = np.zeros((1024, 2), np.int64)
         self.heap: np.ndarray = np.zeros((256, 4), np.int64)
         self.path: np.ndarray = np.zeros(1024, np.int64)
+        self.counts: np.ndarray = np.zeros((0, 2), np.int64)
         self.links: np.ndarray = np.zeros((1024, 2), np.int64)
         self.runs: np.ndarray = np.zeros((64, 2), np.int64)
         self.reach: np.ndarray = np.zeros((0, 3), np.int64)
@@ -146,6 +147,11 @@ class Arena:
                 self.stack, self.heap = self._double(self.stack), self._double(self.heap)
             elif status == k.GROW_PATH:
                 self.path, self.links = self._double(self.path), self._double(self.links)
+            elif status == k.GROW_COUNTS:
+                self.charge(16 * len(self.nodes))
+                self.counts = np.zeros((len(self.nodes), 2), np.int64)
+            elif status == k.TOO_MANY:
+                raise UnsupportedFeature(f"more than {k.MOST_COUNTED:,} matches end at one event, too many to count")
             elif status == k.GROW_TODO:
                 self.todo = self._double(self.todo)
             elif status == k.GROW_LISTED:
@@ -173,7 +179,7 @@ class Arena:
 
         numba compiles a kernel for the types of its arguments: for None it leaves out the code that uses the array.
         """
-        output = k.Output(self.stack, self.path, self.matches, self.places, write, order, limit)
+        output = k.Output(self.stack, self.path, self.counts, self.matches, self.places, write, order, limit)
         recent = k.Recent(self.heap, self.links) if limit else None
         return self.runs if order in k.FRONTIERS else None, output, recent
 
@@ -249,7 +255,8 @@ class Arena:
     def charge(self, extra: int) -> None:
         """Raises `BudgetExceeded` if `extra` bytes more are beyond the budget."""
         listed = self.listed.nbytes + self.listed_order.nbytes + self.listed_places.nbytes + self.dead.nbytes
-        used = self.memory_usage() + self.stack.nbytes + self.path.nbytes + self.reach.nbytes + listed + extra
+        walks = self.stack.nbytes + self.path.nbytes + self.reach.nbytes + self.counts.nbytes
+        used = self.memory_usage() + walks + listed + extra
         if used > self._budget:
             hint = "raise arena_bytes, or narrow the window: give a WITHIN where there is none"
             raise BudgetExceeded("arena_bytes", self._budget, int(used), hint=hint)

@@ -222,7 +222,7 @@ def finish_event(structure, output, recent, after):
         return enumerate_earliest(nodes, st, outs, output.path, matches, places, write)
     if recent is not None:
         return enumerate_recent(nodes, st, outs, recent.heap, recent.links, matches, places, write, output.limit)
-    return enumerate_outs(nodes, st, outs, output.stack, output.path, matches, places, write, None)
+    return enumerate_outs(nodes, st, outs, output.stack, output.path, output.counts, matches, places, write, None)
 
 
 @hot

@@ -123,16 +123,24 @@ class Evaluator(Evaluation):
         batch can be pushed."""
         if self.ending is not None:
             return super().count(batch, most)
-        before = int(self._arena.st[k.COUNTED])
+        found = 0
 
         def emit(chunk: Chunk) -> None:
-            self._arena.st[k.COUNTED] += len(chunk.start)
+            nonlocal found
+            found += len(chunk.start)
+
+        def take() -> int:
+            """The number that kernels counted, which may be too large to add up in int64."""
+            counted = int(self._arena.st[k.COUNTED])
+            self._arena.st[k.COUNTED] = 0
+            return counted
 
         for _ in self._advance(batch, emit, write=False):
             check()
-            if most is not None and int(self._arena.st[k.COUNTED]) - before >= most:
+            found += take()
+            if most is not None and found >= most:
                 break
-        return int(self._arena.st[k.COUNTED]) - before
+        return found + take()
 
     def parts(self) -> dict[str, list[Any]]:
         found, arena = self.run.parts(), self._arena

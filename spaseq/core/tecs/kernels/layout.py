@@ -205,6 +205,8 @@ POOL_FROM = 44  # more configurations of one list that an event moves become poo
 SLOTS = 45
 
 COUNTED_AT_ONCE = 1 << 18  # matches that one call of a kernel counts: a fraction of a second
+WALKED = 256  # matches of an event that are counted one by one; the rest by the nodes
+MOST_COUNTED = 1 << 62  # matches of an event
 
 # statuses
 DONE = 0
@@ -223,6 +225,8 @@ GROW_POOLS = 23
 UNPOOL = 24  # a set of states cannot have pools; its number is in NEEDED
 POOL_UP = 25  # the configurations of the bucket in NEEDED are to become pools
 GROW_PIECES = 26
+GROW_COUNTS = 27
+TOO_MANY = 28  # matches at one event to be counted
 
 CHECKPOINTS = 1024
 MELD_DEPTH = 40  # how far `meld` descends: further with probability n / 2^40
@@ -273,6 +277,7 @@ class Output(NamedTuple):
 
     stack: np.ndarray
     path: np.ndarray
+    counts: np.ndarray
     matches: np.ndarray
     places: np.ndarray
     write: bool

@@ -230,7 +230,7 @@ def collect_positions(nodes, reach, todo, st, progress, roots, low, found):
 def enumerate_roots(nodes, reach, todo, st, progress, roots, outs, stack, path, matches, places):
     """Writes the complex events of `roots` (int64, (r, ROOT_COLUMNS)) that start in their ranges, root by root."""
     while True:
-        status = enumerate_outs(nodes, st, outs, stack, path, matches, places, True, reach)
+        status = enumerate_outs(nodes, st, outs, stack, path, None, matches, places, True, reach)
         if status != DONE:
             return status
         if progress[NEXT_ROOT] >= roots.shape[0]:
