@@ -60,7 +60,7 @@ class StepValues:
         self._renumber()
         for conjunction, single in self._single.items():
             if single:
-                self._add(conjunction, *_listed(single, len(self._names[conjunction])))
+                self._add(conjunction, *_block_of(single, len(self._names[conjunction])))
         self._single = {c: {} for c in self._names}
         self._latest = InstantBatch(rows, self._patterns, None)
 
@@ -109,10 +109,10 @@ class StepValues:
         if len(self._mappings) > _MAPPINGS:
             self._mappings.clear()
         if self.terms.full:
-            self.terms.keep(self._used())
+            self.terms.keep(self._numbers())
             self._solved.forget()
 
-    def _used(self) -> set[int]:
+    def _numbers(self) -> set[int]:
         """The numbers of terms in use, and the code for no term."""
         held = (codes for blocks in self._blocks.values() for _, codes in blocks)
         used = {code for codes in held for code in apart(codes).tolist()}
@@ -132,7 +132,7 @@ class StepValues:
             every[rows] = True
             holding = np.flatnonzero(batch.holds(conjunction, every)).tolist()
             listed = {row: self._codes_of(batch.mappings(conjunction, row), names) for row in holding}
-            return _listed(listed, len(names))
+            return _block_of(listed, len(names))
         found: list[np.ndarray] = []
         columns: list[np.ndarray] = []
         for own, solutions, places in solved:
@@ -141,8 +141,8 @@ class StepValues:
                 found.append(np.repeat(rows, high - low))
                 columns.append(np.stack([self._solved.codes(solutions, places[here], name) for name in names], axis=1))
         if not found:
-            return _listed({}, len(names))
-        return _distinct(np.concatenate(found), np.concatenate(columns))
+            return _block_of({}, len(names))
+        return _each_once(np.concatenate(found), np.concatenate(columns))
 
     def _codes_of(self, mappings: Iterable[Mapping], names: Sequence[str]) -> list[list[int]]:
         """The codes of different mappings, ordered."""
@@ -196,12 +196,12 @@ class StepValues:
         taken = found.positions.reshape(len(found), len(self._lookups.steps))
         for step, (conjunction, names) in enumerate(self._lookups.steps):
             if names:
-                match, columns = _joined(match, columns, names, self._picks(conjunction, taken[:, step]))
+                match, columns = _join_step(match, columns, names, self._picks(conjunction, taken[:, step]))
         if self.terms.has_aliases:
             return None
         shown = {name: columns[name] for name in sorted(columns) if name in selected}
         if len(match) > len(found) and (self._shares or len(shown) < len(columns)):
-            match, table = _distinct(match, np.stack(list(shown.values()), axis=1))
+            match, table = _each_once(match, np.stack(list(shown.values()), axis=1))
             shown = dict(zip(shown, table.T, strict=True))
         return match, shown
 
@@ -240,7 +240,7 @@ class StepValues:
         """The values by conjunction, in order of the steps, and the terms: plain values. Between two batches."""
         found = []
         for conjunction, names in self._names.items():
-            blocks = [*self._blocks[conjunction], _listed(self._single[conjunction], len(names))]
+            blocks = [*self._blocks[conjunction], _block_of(self._single[conjunction], len(names))]
             positions, codes = (np.concatenate(column) for column in zip(*blocks, strict=True))
             found.append((positions, tuple(column.copy() for column in codes.T)))
         return found, self.terms.snapshot()
@@ -255,16 +255,16 @@ class StepValues:
             expect(bool((np.diff(places) >= 0).all()) and len(columns) == len(names), "values in order")
             codes = [array(column, "terms", rows=len(places)) for column in columns]
             self._add(conjunction, places, np.stack(codes, axis=1))
-        expect(self._used() <= known, "a term for each value")
+        expect(self._numbers() <= known, "a term for each value")
 
 
-def _listed(codes: MappingABC[int, Sequence[Sequence[int]]], width: int) -> _Block:
+def _block_of(codes: MappingABC[int, Sequence[Sequence[int]]], width: int) -> _Block:
     """The block of mappings by position, or by row."""
     places = np.repeat(np.array(list(codes), np.int64), np.array([len(rows) for rows in codes.values()], np.int64))
     return places, np.array([row for rows in codes.values() for row in rows], np.int64).reshape(-1, width)
 
 
-def _distinct(places: np.ndarray, codes: np.ndarray) -> _Block:
+def _each_once(places: np.ndarray, codes: np.ndarray) -> _Block:
     """Mappings ordered by their place and their codes, each once; as they are if each place has one."""
     if (places[1:] > places[:-1]).all():
         return places, codes
@@ -275,7 +275,7 @@ def _distinct(places: np.ndarray, codes: np.ndarray) -> _Block:
     return places[fresh], codes[fresh]
 
 
-def _joined(
+def _join_step(
     match: np.ndarray, columns: dict[str, np.ndarray], names: Sequence[str], picks: _Picks
 ) -> tuple[np.ndarray, dict[str, np.ndarray]]:
     """The mappings `columns` of matches, joined with those of one more step, which has the variables `names`: equal, or
