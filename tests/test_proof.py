@@ -22,7 +22,7 @@ SHARE = {
     "groups": 20,
     "unordered": 20,
     "lasting": 20,
-    "lookups": 20,
+    "lookups": 8,
     "lasting borders": 28,
     "long ceql": 12,
     "long spaseq": 8,

@@ -201,7 +201,7 @@ class StepValues:
             return None
         shown = {name: columns[name] for name in sorted(columns) if name in selected}
         if len(match) > len(found) and (self._shares or len(shown) < len(columns)):
-            match, table = _distinct(match, np.stack(list(shown.values()), axis=1))
+            match, table = _each_once(match, np.stack(list(shown.values()), axis=1))
             shown = dict(zip(shown, table.T, strict=True))
         return match, shown
 
@@ -264,7 +264,7 @@ def _block_of(codes: MappingABC[int, Sequence[Sequence[int]]], width: int) -> _B
     return places, np.array([row for rows in codes.values() for row in rows], np.int64).reshape(-1, width)
 
 
-def _distinct(places: np.ndarray, codes: np.ndarray) -> _Block:
+def _each_once(places: np.ndarray, codes: np.ndarray) -> _Block:
     """Mappings ordered by their place and their codes, each once; as they are if each place has one."""
     if (places[1:] > places[:-1]).all():
         return places, codes
