@@ -109,10 +109,10 @@ class StepValues:
         if len(self._mappings) > _MAPPINGS:
             self._mappings.clear()
         if self.terms.full:
-            self.terms.keep(self._terms_in_use())
+            self.terms.keep(self._numbers())
             self._solved.forget()
 
-    def _terms_in_use(self) -> set[int]:
+    def _numbers(self) -> set[int]:
         """The numbers of terms in use, and the code for no term."""
         held = (codes for blocks in self._blocks.values() for _, codes in blocks)
         used = {code for codes in held for code in apart(codes).tolist()}
@@ -142,7 +142,7 @@ class StepValues:
                 columns.append(np.stack([self._solved.codes(solutions, places[here], name) for name in names], axis=1))
         if not found:
             return _block_of({}, len(names))
-        return _distinct(np.concatenate(found), np.concatenate(columns))
+        return _each_once(np.concatenate(found), np.concatenate(columns))
 
     def _codes_of(self, mappings: Iterable[Mapping], names: Sequence[str]) -> list[list[int]]:
         """The codes of different mappings, ordered."""
@@ -255,7 +255,7 @@ class StepValues:
             expect(bool((np.diff(places) >= 0).all()) and len(columns) == len(names), "values in order")
             codes = [array(column, "terms", rows=len(places)) for column in columns]
             self._add(conjunction, places, np.stack(codes, axis=1))
-        expect(self._terms_in_use() <= known, "a term for each value")
+        expect(self._numbers() <= known, "a term for each value")
 
 
 def _block_of(codes: MappingABC[int, Sequence[Sequence[int]]], width: int) -> _Block:

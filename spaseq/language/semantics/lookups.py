@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 @dataclass(frozen=True, slots=True)
 class Lookups:
     """`variables`: those that results look up. `steps`: for each position of a match the conjunction that took it, and
-    the variables of its mappings to be read there, sorted. A step whose values the run keeps has none."""
+    the variables that are read of its mappings there. These are sorted, and none if the run keeps the step's values."""
 
     variables: frozenset[str]
     steps: tuple[tuple[Conjunction, tuple[str, ...]], ...]
