@@ -450,8 +450,8 @@ def latest_start(nodes, reach, row, high):
 
 @hot
 def next_fork(nodes, node, low):
-    """The union at or below `node`, with no other choice before it, of which both sides have a live start; NIL if
-    there is none: then one complex event is below."""
+    """The first union at or below `node` of which both sides have a live start. NIL if there is none: then one complex
+    event is below."""
     mask = nodes.shape[0] - 1
     while True:
         row = node & mask
