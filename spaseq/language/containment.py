@@ -159,9 +159,9 @@ def _unlike(old: Query, new: Query) -> str:
     parts = {
         "the streams they read": (frozenset(iri for _, iri in one.streams), frozenset(iri for _, iri in two.streams)),
         "their graph patterns": (_bare(one.patterns), _bare(two.patterns)),
+        "PARTITION BY": (one.partition, two.partition),  # it changes what the runs of a sequence keep
         "their sequences": (old.pattern, new.pattern),
         "their result clauses": (one.clauses, two.clauses),
-        "PARTITION BY": (one.partition, two.partition),
         "what a match discards": (one.after, two.after),
         "the times of absences": (one.lasting, two.lasting),
         "forget_keys_after": (old.settings.forget_keys_after, new.settings.forget_keys_after),
