@@ -209,7 +209,7 @@ def _check(seed: int, most: int = 2_000) -> bool:
 
 
 def test_random_pairs_against_the_oracle() -> None:
-    assert sum(_check(seed, 300) for seed in range(24)) > 3
+    assert sum(_check(seed, 300) for seed in range(8)) > 1
 
 
 @pytest.mark.slow
