@@ -28,8 +28,13 @@ def test_a_limit_ends_the_count() -> None:
 
 
 def test_too_many_at_one_event_are_an_error() -> None:
-    with pytest.raises(UnsupportedFeature, match="matches end at one event, too many to count"):
+    with pytest.raises(UnsupportedFeature, match="too many to count\\nhint: a limit ends the count"):
         _run(12, 400).count()
+    events = pa.table({"type": [*"A" * 300, "C"]})
+    query = ceql.compile("SELECT * WHERE A+ ; C")
+    with pytest.raises(UnsupportedFeature, match="too many to count"):
+        query.run(events).count()
+    assert query.run(events).count(1_000_000) == 1_000_000
 
 
 @pytest.mark.parametrize(

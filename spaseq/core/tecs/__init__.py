@@ -11,7 +11,13 @@ Modules:
 
 from __future__ import annotations
 
-from spaseq.core.tecs.arena import NO_ROOTS, Arena, Chunk
+from spaseq.core.tecs.arena import NO_ROOTS, Arena, Chunk, TooManyMatches
 from spaseq.core.tecs.roots import Roots
 
-__all__ = ["NO_ROOTS", "Arena", "Chunk", "Roots"]
+__all__ = [
+    "NO_ROOTS",
+    "Arena",
+    "Chunk",
+    "Roots",
+    "TooManyMatches",
+]

@@ -57,6 +57,10 @@ class Chunk(NamedTuple):
     places: np.ndarray
 
 
+class TooManyMatches(UnsupportedFeature):
+    """An event ends more matches than are counted."""
+
+
 class Arena:
     """Nodes, cells and union lists of one evaluation, with its scratch space and output buffers.
 
@@ -151,7 +155,10 @@ class Arena:
                 self.charge(16 * len(self.nodes))
                 self.counts = np.zeros((len(self.nodes), 2), np.int64)
             elif status == k.TOO_MANY:
-                raise UnsupportedFeature(f"more than {k.MOST_COUNTED:,} matches end at one event, too many to count")
+                raise TooManyMatches(
+                    f"more than {k.MOST_COUNTED:,} matches end at one event, too many to count",
+                    hint="a limit ends the count (--limit, count(limit=…)); a narrower WITHIN has fewer matches",
+                )
             elif status == k.GROW_TODO:
                 self.todo = self._double(self.todo)
             elif status == k.GROW_LISTED:

@@ -43,7 +43,7 @@ from spaseq.core.integers import apart
 from spaseq.core.jit import attempt_rows
 from spaseq.core.pattern import Batch, Predicate
 from spaseq.core.snapshot import expect
-from spaseq.core.tecs import Arena, Chunk
+from spaseq.core.tecs import Arena, Chunk, TooManyMatches
 from spaseq.core.tecs.kernels import layout as k
 from spaseq.core.watch import check
 
@@ -135,11 +135,16 @@ class Evaluator(Evaluation):
             self._arena.st[k.COUNTED] = 0
             return counted
 
-        for _ in self._advance(batch, emit, write=False):
-            check()
-            found += take()
-            if most is not None and found >= most:
-                break
+        try:
+            for _ in self._advance(batch, emit, write=False):
+                check()
+                found += take()
+                if most is not None and found >= most:
+                    break
+        except TooManyMatches:
+            if most is None:
+                raise
+            return max(most, found + take())
         return found + take()
 
     def parts(self) -> dict[str, list[Any]]:

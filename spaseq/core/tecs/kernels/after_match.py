@@ -266,17 +266,9 @@ def finish_after(structure, output, after):
     if st[STEP] == LISTING:
         exchange_cursors(st)
         status = enumerate_outs(
-            structure.nodes,
-            st,
-            structure.outs,
-            output.stack,
-            output.path,
-            output.counts,
-            after.matches,
-            after.places,
-            True,
-            None,
-        )
+            structure.nodes, st, structure.outs, output.stack, output.path, output.counts, after.matches, after.places,
+            True, None,
+        )  # fmt: skip
         exchange_cursors(st)
         if status != DONE:
             return GROW_LISTED if status == FLUSH else status

@@ -34,7 +34,6 @@ from spaseq.core.tecs.kernels.layout import (
     NIL,
     P_BOX,
     P_LEFT,
-    P_MORE,
     P_NODE,
     P_RIGHT,
     P_START,
@@ -56,27 +55,18 @@ from spaseq.core.tecs.kernels.pools import (
     hang_row,
     has_room,
     live_child,
+    raise_top,
     refresh,
+    set_box,
     show_root,
-    side_of,
+    side_at,
     take_root,
+    value_column,
 )
 
 APART = 0  # relations of a subtree to a box: no value is in it, all are, or neither is known
 INSIDE = 1
 ACROSS = 2
-
-
-@hot
-def value_column(number):
-    """The column of `Pools.rows` with the value of this number, from 0 on."""
-    return P_VALUE if number == 0 else P_MORE - 1 + number
-
-
-@hot
-def side_at(rows, row, level, count):
-    """`side_of` of a row with `count` values, at a level."""
-    return side_of(rows[row, value_column(level % count)], level // count)
 
 
 @hot
@@ -107,15 +97,6 @@ def has_values_of(rows, one, other, count):
 
 
 @hot
-def set_box(rows, row, count):
-    """The box of a row without children."""
-    for number in range(count):
-        value = rows[row, value_column(number)]
-        rows[row, P_BOX + 2 * number] = value
-        rows[row, P_BOX + 2 * number + 1] = value
-
-
-@hot
 def widen_box(rows, row, other, count):
     """The box of a row that another one goes below."""
     for number in range(count):
@@ -129,37 +110,6 @@ def copy_box(rows, row, other, count):
     """The box of a row that takes the place of another one."""
     for column in range(P_BOX, P_BOX + 2 * count):
         rows[row, column] = rows[other, column]
-
-
-@kernel
-def raise_levels(rows, root, top, level, count):
-    """`raise_top` of the tree `root` for rows with `count` values, from `level` down to `top` + 1."""
-    fresh = np.int64(NIL)
-    parent = np.int64(NIL)
-    at = P_LEFT
-    rest = root
-    while level > top and rest >= 0:
-        row = rest
-        rest = take_root(rows, row)
-        rows[row, P_LEFT] = NIL
-        rows[row, P_RIGHT] = NIL
-        rows[row, P_UNION] = NIL
-        if parent < 0:
-            fresh = row
-        else:
-            rows[parent, at] = row
-        set_box(rows, row, count)
-        if rest >= 0:
-            for number in range(count):
-                low, high = P_BOX + 2 * number, P_BOX + 2 * number + 1
-                rows[row, low] = min(rows[row, low], rows[rest, low])
-                rows[row, high] = max(rows[row, high], rows[rest, high])
-        parent = row
-        at = side_at(rows, row, level, count)
-        level -= 1
-    if rest >= 0:
-        rows[parent, at] = rest
-    return fresh
 
 
 @kernel
@@ -177,7 +127,7 @@ def hang_box(pools, nodes, st, cell, row, low):
     level = trees[cell, T_TOP]
     highest = highest_level(rows, root, row, count)
     if highest > level:
-        root = raise_levels(rows, root, level, highest, count)
+        root = raise_top(rows, root, level, highest, count)
         trees[cell, T_ROOT] = root
         trees[cell, T_TOP] = highest
         level = highest

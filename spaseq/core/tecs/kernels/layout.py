@@ -206,7 +206,7 @@ SLOTS = 45
 
 COUNTED_AT_ONCE = 1 << 18  # matches that one call of a kernel counts: a fraction of a second
 WALKED = 256  # matches of an event that are counted one by one; the rest by the nodes
-MOST_COUNTED = 1 << 62  # matches of an event
+MOST_COUNTED = (1 << 62) - 1  # matches of an event: the sum of two such numbers is an int64
 
 # statuses
 DONE = 0

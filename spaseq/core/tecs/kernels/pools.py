@@ -49,6 +49,7 @@ from spaseq.core.tecs.kernels.layout import (
     OLDEST,
     P_BOX,
     P_LEFT,
+    P_MORE,
     P_NODE,
     P_RIGHT,
     P_START,
@@ -73,6 +74,27 @@ from spaseq.core.tecs.kernels.structure import evict_prefix, new_node
 def side_of(value, bit):
     """The column of the child, P_LEFT or P_RIGHT, on whose side a value is at a bit; negative ones are left."""
     return P_LEFT + (((value >> bit) & 1) ^ (bit == 63))
+
+
+@hot
+def value_column(number):
+    """The column of `Pools.rows` with the value of this number, from 0 on."""
+    return P_VALUE if number == 0 else P_MORE - 1 + number
+
+
+@hot
+def side_at(rows, row, level, count):
+    """`side_of` of a row with `count` values, at a level."""
+    return side_of(rows[row, value_column(level % count)], level // count)
+
+
+@hot
+def set_box(rows, row, count):
+    """The box of a row without children."""
+    for number in range(count):
+        value = rows[row, value_column(number)]
+        rows[row, P_BOX + 2 * number] = value
+        rows[row, P_BOX + 2 * number + 1] = value
 
 
 @hot
@@ -137,14 +159,14 @@ def take_root(rows, root):
 
 
 @kernel
-def raise_top(rows, root, top, bit):
-    """Makes the levels from `bit` down to `top` + 1 of a tree whose values agree there: its new root. O(64 * depth),
-    at most 64 times in the life of a tree."""
+def raise_top(rows, root, top, level, count):
+    """Makes the levels from `level` down to `top` + 1 of a tree whose `count` values agree there: its new root.
+    O(64 * count * depth), at most 64 * count times in the life of a tree."""
     fresh = np.int64(NIL)
     parent = np.int64(NIL)
     at = P_LEFT
     rest = root
-    while bit > top and rest >= 0:
+    while level > top and rest >= 0:
         row = rest
         rest = take_root(rows, row)
         rows[row, P_LEFT] = NIL
@@ -154,9 +176,16 @@ def raise_top(rows, root, top, bit):
             fresh = row
         else:
             rows[parent, at] = row
+        if count > 1:
+            set_box(rows, row, count)
+        if count > 1 and rest >= 0:
+            for number in range(count):
+                low, high = P_BOX + 2 * number, P_BOX + 2 * number + 1
+                rows[row, low] = min(rows[row, low], rows[rest, low])
+                rows[row, high] = max(rows[row, high], rows[rest, high])
         parent = row
-        at = side_of(rows[row, P_VALUE], bit)
-        bit -= 1
+        at = side_at(rows, row, level, count)
+        level -= 1
     if rest >= 0:
         rows[parent, at] = rest
     return fresh
@@ -181,7 +210,7 @@ def hang_row(pools, nodes, st, cell, row, low):
         else:
             while highest < 62 and (differ >> (highest + 1)) != 0:
                 highest += 1
-        root = raise_top(rows, root, bit, highest)
+        root = raise_top(rows, root, bit, highest, 1)
         trees[cell, T_ROOT] = root
         trees[cell, T_TOP] = highest
         bit = highest
