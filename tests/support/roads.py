@@ -3,7 +3,7 @@
 A case runs on all roads of its language. If a road cannot take one, `LEFT_OUT` has the reason and the number of such
 cases. A refused query must be refused with the words there. A new way in is a new row of `ROADS`.
 
-Answers of CEQL are matches (start, end, positions), or, if a case requires valuations, (start, end, the positions of
+Answers of CEQL are matches (start, end, positions), with NOT … FOR EVERY and the number of the silence, or, if a case requires valuations, (start, end, the positions of
 each variable). Answers of SPAseq are those of `oracle_spaseq`, with one name for all blank nodes, whose labels depend
 on the cuts of a stream.
 """
@@ -101,7 +101,10 @@ def shown(case: Case, matches: Any) -> Answers:
     if case.valuations:
         return [(int(m.start), int(m.end), tuple(sorted((x, tuple(at)) for x, at in m.bindings.items())))
                 for m in matches]  # fmt: skip
-    return [(int(m.start), int(m.end), tuple(int(p) for p in m.positions)) for m in matches]
+    return [
+        (int(m.start), int(m.end), tuple(int(p) for p in m.positions), *([m.silence] if m.silence else []))
+        for m in matches
+    ]
 
 
 def _events_of(case: Case) -> dict[str, Any]:
@@ -200,7 +203,8 @@ def _ceql_run_command(case: Case, ride: Ride) -> Answers:
     if case.valuations:
         return [(row["start"], row["end"], tuple(sorted((x, tuple(at)) for x, at in row["bindings"].items())))
                 for row in rows]  # fmt: skip
-    return [(row["start"], row["end"], tuple(row["positions"])) for row in rows]
+    number = ("silence",) if rows and "silence" in rows[0] else ()
+    return [(row["start"], row["end"], tuple(row["positions"]), *(row[name] for name in number)) for row in rows]
 
 
 def _ceql_alert_command(case: Case, ride: Ride) -> Answers:
@@ -624,7 +628,7 @@ def expected(case: Case, road: Road) -> Counter[Any]:
         assert case.bindings is not None
         return Counter((s, e, tuple((x, tuple(at)) for x, at in taken)) for s, e, taken in case.bindings)
     assert case.matches is not None
-    return Counter({end for _, end, _ in case.matches} if road.ends else case.matches)
+    return Counter({end for _, end, *_ in case.matches} if road.ends else case.matches)
 
 
 def given(case: Case, road: Road, ride: Ride) -> Counter[Any]:

@@ -21,7 +21,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from spaseq.core.engine.opening import open_evaluator
-from spaseq.core.engine.program.around import Around, Marked, Quiet, Silent
+from spaseq.core.engine.program.around import Around, Marked, Quiet, Repeated, Silent
 from spaseq.core.engine.program.matches import CodedRows, MatchBatch
 from spaseq.core.engine.program.partitions import Partitions
 from spaseq.core.engine.program.program import Program, compile_program, ends_only
@@ -52,6 +52,7 @@ __all__ = [
     "Program",
     "Progress",
     "Quiet",
+    "Repeated",
     "Registers",
     "Selection",
     "Settings",
