@@ -200,8 +200,8 @@ class _Read:
         return _without_nan(_one(column.take(pa.array(chosen, mask=none))))
 
     def _bare(self, name: str) -> pa.Array:
-        """An attribute of PARTITION BY, the first of its bracket that is not NULL; or a time of the match, or the number
-        of its silence."""
+        """An attribute of PARTITION BY, the first of its bracket that is not NULL; or a time of the match, or its
+        silence."""
         matches = self._matches
         if name == SILENCE and name not in self._brackets:
             return pa.array(matches.silences, pa.int64())

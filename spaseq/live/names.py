@@ -12,10 +12,11 @@ def match_id(query: Any, match: Any) -> str:
     """A text of 32 hexadecimal digits that names a match of a query, for sinks that drop what they have.
 
     It is made of the text of the query and of the match: its positions, their times, its bindings, the number of its
-    silence (`NOT … FOR EVERY`), and what its events hold. An evaluation that goes on from a state gives a match that it finds again the same name, if the source
-    delivers the same events in the same order. In another order the positions differ: then a match found again has
-    another name, and is doubled. It never has the name of another match whose events hold something else, so none is
-    dropped for it. A name is as stable as the labels of the blank nodes in its bindings; those in events count as one.
+    silence (`NOT … FOR EVERY`), and what its events hold. An evaluation that goes on from a state gives a match that it
+    finds again the same name, if the source delivers the same events in the same order. In another order the positions
+    differ: then a match found again has another name, and is doubled. It never has the name of another match whose
+    events hold something else, so none is dropped for it. A name is as stable as the labels of the blank nodes in its
+    bindings; those in events count as one.
 
     Of a network, `match` is the pair of a query's name and a match. Costs about what reading `match.events` costs.
     """

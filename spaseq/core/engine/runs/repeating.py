@@ -8,8 +8,8 @@ This evaluator stands around another one, which finds the matches of φ, whateve
 numbers: its partition, the place of its end, the silences so far, and how many its window holds. All that tells rows of
 a match apart is in this file; in front of it there are matches, and behind it rows.
 
-Bounds are closed, as those of `NOT ψ FOR d`: an event at exactly k·d behind the end is still within silence k, which is
-over with the first event behind that, or with `advance`. At the end of the stream the silences are over that the time
+Bounds are closed, as those of `NOT ψ FOR d`: an event at exactly k·d behind the end is still within silence k. That is
+over with the first event behind it, or with `advance`. At the end of the stream the silences are over that the time
 of the last event covers: nothing is known of the time behind it.
 """
 
@@ -46,8 +46,8 @@ def _none() -> np.ndarray:
 
 @dataclass(frozen=True, slots=True)
 class _Silent:
-    """Matches that wait. Of each, int64 (m,): its partition, 0 without PARTITION BY, the place of its end, the silences
-    that have been reported, and the number of the last one that its window holds."""
+    """Matches that wait, with four columns, int64 (m,). `keys`: the partition of each, 0 without PARTITION BY. `ends`:
+    the place of its end. `told`: the silences reported so far. `most`: the number of the last one in its window."""
 
     matches: MatchBatch = field(default_factory=MatchBatch)
     keys: np.ndarray = field(default_factory=_none)
@@ -80,8 +80,8 @@ class _Silent:
 class Repeating(Pushed):
     """`inner`, an evaluation of the program without what `Around.repeated` says, and the silences behind its matches.
 
-    `push`, `advance` and `close` change the state at once and give rows a part at a time, in the order of the moments
-    at which the silences are over, to be read to the end before the next call. Memory: the matches that wait, one by
+    `push`, `advance` and `close` change the state at once. They give rows a part at a time, to be read to the end
+    before the next call, in the order of the moments at which the silences are over. Memory: the matches that wait, one by
     one, within `output_bytes`, and the times of the events in the window. Cost: O(waiting matches) a batch, and the
     rows.
     """
