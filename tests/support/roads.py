@@ -4,8 +4,8 @@ A case runs on all roads of its language. If a road cannot take one, `LEFT_OUT` 
 cases. A refused query must be refused with the words there. A new way in is a new row of `ROADS`.
 
 Answers of CEQL are matches (start, end, positions), with NOT … FOR EVERY also the number of the silence. If a case
-requires valuations, they are (start, end, the positions of each variable). Answers of SPAseq are those of `oracle_spaseq`, with
-one name for all blank nodes, whose labels depend on the cuts of a stream.
+requires valuations, they are (start, end, the positions of each variable). Answers of SPAseq are those of
+`oracle_spaseq`, with one name for all blank nodes, whose labels depend on the cuts of a stream.
 """
 
 from __future__ import annotations

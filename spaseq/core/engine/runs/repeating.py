@@ -81,9 +81,10 @@ class Repeating(Pushed):
     """`inner`, an evaluation of the program without what `Around.repeated` says, and the silences behind its matches.
 
     `push`, `advance` and `close` change the state at once. They give rows a part at a time, to be read to the end
-    before the next call, in the order of the moments at which the silences are over. Memory: the matches that wait, one by
-    one, within `output_bytes`, and the times of the events in the window. Cost: O(waiting matches) a batch, and the
-    rows.
+    before the next call, in the order of the moments at which the silences are over.
+
+    Memory: the matches that wait, one by one, within `output_bytes`, and the times of the events in the window. Cost:
+    O(waiting matches) a batch, and the rows.
     """
 
     def __init__(self, program: Program, inner: AnyEvaluator) -> None:
