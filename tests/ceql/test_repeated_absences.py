@@ -11,8 +11,7 @@ import pytest
 
 import ceql
 from ceql.cli.main import main
-from spaseq.core.engine import Settings
-from spaseq.core.engine.runs import repeating
+from spaseq.core.engine import Settings, repeating
 from spaseq.core.errors import BudgetExceeded, QuerySemanticsError, UnsupportedFeature
 from spaseq.live.names import match_id
 

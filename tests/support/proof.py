@@ -326,7 +326,7 @@ def _lasting(rng: random.Random) -> strategies.CeqlCase:
                 return case
 
 
-def _repeated(rng: random.Random) -> strategies.CeqlCase:
+def _repeat(rng: random.Random) -> strategies.CeqlCase:
     """A query that is not refused, with several rows of some match as a rule."""
     while True:
         case = drawn_repeated.repeated_case(rng)
@@ -495,7 +495,7 @@ KINDS = {
         frozenset({"batch", "one by one", "cuts", "snapshot", "alerts", "pushed alerts"}),
     ),
     "repeated": Kind(
-        _repeated, lambda drawn: Case("a random query", drawn.text, drawn.stream),
+        _repeat, lambda drawn: Case("a random query", drawn.text, drawn.stream),
         lambda drawn: oracle_repeated.evaluate(drawn.query, drawn.stream), _repeated_problem, strategies.smaller_ceql,
         lambda drawn, name: strategies.ceql_toml(drawn, name)
         + f"matches = {[[s, e, list(d), *k] for s, e, d, *k in oracle_repeated.evaluate(drawn.query, drawn.stream)]}\n",

@@ -12,7 +12,8 @@ Rooms, each of which imports only from those before it:
 * `choice`: Which evaluator suits a stream, and changing it while the stream runs.
 * `recognition`: An evaluation in progress, as both languages have it.
 
-`opening` opens the evaluator that a program requires. `progress` has the progress of an evaluation, and `light` shows
+`opening` opens the evaluator that a program requires. `repeating` reports matches again, after each silence behind
+them, around any evaluator. `progress` has the progress of an evaluation, and `light` shows
 it in a picture of the automaton. `ways` has the way of a match through its automaton, computed when it is shown.
 """
 

@@ -10,8 +10,8 @@ from spaseq.core.engine.program.program import Program
 if TYPE_CHECKING:
     from spaseq.core.engine.choice.auto import AutoEvaluator
     from spaseq.core.engine.lazy.evaluator import LazyEvaluator
+    from spaseq.core.engine.repeating import Repeating
     from spaseq.core.engine.runs.evaluator import Evaluator
-    from spaseq.core.engine.runs.repeating import Repeating
 
     AnyEvaluator: TypeAlias = Evaluator | LazyEvaluator | AutoEvaluator | Repeating
 
@@ -21,7 +21,7 @@ def open_evaluator(program: Program, state: dict[str, Any] | None = None) -> Any
     evaluator, from there."""
     if program.around.repeated is None:
         return _open(program, state)
-    from spaseq.core.engine.runs.repeating import Repeating
+    from spaseq.core.engine.repeating import Repeating
 
     repeating = Repeating(program, _open(program, None if state is None else state["inner"]))
     if state is not None:

@@ -70,7 +70,7 @@ class Marked:
 @dataclass(frozen=True, slots=True)
 class Repeated:
     """The silence behind a match that is reported again and again: after each `every`, until an event comes that fails
-    `none`, or the window of the match is over (`spaseq.core.engine.runs.repeating`)."""
+    `none`, or the window of the match is over (`spaseq.core.engine.repeating`)."""
 
     none: NoneOf
     every: Window

@@ -16,7 +16,6 @@ by one.
 * `base`: The common part of the runs, and the change from one to another.
 * `beginning`: Absence at the start: `NOT ψ ; φ` holds for a match of φ if no ψ lies in front of it in its window.
 * `ending`: Absence around a match: `φ ; NOT ψ` holds for a match of φ once its window has closed without a ψ behind it.
-* `repeating`: Repeated absence: a match of `φ ; NOT ψ FOR EVERY d` is reported after each silence behind its end.
 * `chosen`: The choice among matches that events around them decide about: selection, consumption, LIMIT, AFTER MATCH.
 * `deterministic`: The run of an automaton without registers: deterministic states made when first reached.
 * `preferred`: The run of NEXT and LAST over lists of places, for automata without registers.

@@ -18,7 +18,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from itertools import chain
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import numpy as np
 
@@ -31,9 +31,6 @@ from spaseq.core.pattern import Batch
 from spaseq.core.snapshot import array, expect
 from spaseq.core.tecs.kernels.layout import NEVER
 from spaseq.core.watch import check
-
-if TYPE_CHECKING:
-    from spaseq.core.engine.opening import AnyEvaluator
 
 _PART: Final = 1 << 14
 """About so many rows are made at once."""
@@ -73,7 +70,7 @@ class _Silent:
         return self.keys, self.ends, self.told, self.most
 
     def until(self, places: np.ndarray | int, every: int) -> np.ndarray:
-        """How many silences of each are over before these places, of those that its window holds: int64 (m,)."""
+        """The number of silences of each that are over before these places, of those that its window holds: int64 (m,)."""
         return np.minimum(_silences(self.ends, places, every), self.most)
 
 
@@ -87,7 +84,8 @@ class Repeating(Pushed):
     O(waiting matches) a batch, and the rows.
     """
 
-    def __init__(self, program: Program, inner: AnyEvaluator) -> None:
+    def __init__(self, program: Program, inner: Any) -> None:
+        """`inner` is any evaluator that `spaseq.core.engine.opening` opens."""
         super().__init__(program)
         repeated = program.around.repeated
         assert repeated is not None
@@ -238,7 +236,7 @@ class Repeating(Pushed):
 
 
 def _silences(ends: np.ndarray, places: np.ndarray | int, every: int) -> np.ndarray:
-    """How many times `every` has passed between ends and places: int64 (m,). The last one is over before the place."""
+    """The number of times that `every` has passed between ends and places: int64 (m,). The last one is over before the place."""
     bounds = np.broadcast_to(np.asarray(places, np.int64), ends.shape)
     passed = bounds.astype(np.uint64) - ends.astype(np.uint64) - np.uint64(1)  # exact, though int64 would overflow
     counted = np.minimum(passed // np.uint64(every), np.uint64(NEVER)).astype(np.int64)
