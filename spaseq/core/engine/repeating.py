@@ -70,7 +70,7 @@ class _Silent:
         return self.keys, self.ends, self.told, self.most
 
     def until(self, places: np.ndarray | int, every: int) -> np.ndarray:
-        """The number of silences of each that are over before these places, of those that its window holds: int64 (m,)."""
+        """The silences of each in its window that are over before these places, as numbers: int64 (m,)."""
         return np.minimum(_silences(self.ends, places, every), self.most)
 
 
@@ -198,11 +198,12 @@ class Repeating(Pushed):
     def close(self) -> Iterator[MatchBatch]:
         return iter(()) if self._last is None else self.advance(min(self._last, _MAX - 1) + 1)
 
-    @property
-    def undecided(self) -> int | None:
+    def _first_open(self) -> int | None:
         """The first event at which a match ends that no row has reported yet; None if there is none."""
         ends = self._waiting.matches.end[self._waiting.told == 0]
         return int(ends.min()) if len(ends) else None
+
+    undecided = property(_first_open)
 
     def nameable(self) -> np.ndarray | None:
         named, matches = self.inner.nameable(), self._waiting.matches
@@ -236,7 +237,7 @@ class Repeating(Pushed):
 
 
 def _silences(ends: np.ndarray, places: np.ndarray | int, every: int) -> np.ndarray:
-    """The number of times that `every` has passed between ends and places: int64 (m,). The last one is over before the place."""
+    """The number of times that `every` has passed between ends and places, before these: int64 (m,)."""
     bounds = np.broadcast_to(np.asarray(places, np.int64), ends.shape)
     passed = bounds.astype(np.uint64) - ends.astype(np.uint64) - np.uint64(1)  # exact, though int64 would overflow
     counted = np.minimum(passed // np.uint64(every), np.uint64(NEVER)).astype(np.int64)
