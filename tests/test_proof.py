@@ -35,6 +35,7 @@ SHARE = {
     "after": 28,
     "absences": 20,
     "chosen": 16,
+    "repeated": 8,
 }
 """Queries of each kind in every run."""
 MORE = {"ceql": 120, "valuations": 96, "spaseq": 80}

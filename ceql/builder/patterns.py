@@ -191,10 +191,19 @@ def all_of(*parts: Pattern) -> Pattern:
     return _pattern(formulas[0] if len(formulas) == 1 else ast.Conjunction(tuple(formulas)), parts)
 
 
-def no(part: Pattern, *, lasting: str | datetime.timedelta | None = None) -> Pattern:
-    """A part that must not come: `NOT A`, in `seq`, `steps` or `all_of`; with `lasting`, for so long: `NOT A FOR …`."""
-    length = None if lasting is None else duration("lasting", lasting)
-    return Pattern(ast.Without(formula_of(part, "no"), length))
+def no(
+    part: Pattern,
+    *,
+    lasting: str | datetime.timedelta | None = None,
+    every: str | datetime.timedelta | None = None,
+) -> Pattern:
+    """A part that must not come: `NOT A`, in `seq`, `steps` or `all_of`; with `lasting`, for so long: `NOT A FOR …`.
+    With `every`, again and again for so long: `NOT A FOR EVERY …`, at the end of a query."""
+    if lasting is not None and every is not None:
+        raise OptionError("lasting and every are given together", "lasting reports a silence once, every does again")
+    given = [(name, value) for name, value in (("lasting", lasting), ("every", every)) if value is not None]
+    length = duration(*given[0]) if given else None
+    return Pattern(ast.Without(formula_of(part, "no"), length, every is not None))
 
 
 def formula_of(given: Any, where: str) -> ast.Formula:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from spaseq.core.errors import EventError
@@ -35,6 +36,9 @@ class Tables(Protocol):
     @property
     def columns(self) -> tuple[str, ...]: ...
 
+    @property
+    def repeats(self) -> bool: ...
+
     def empty(self) -> pa.Table: ...
 
     def tables(self) -> Iterator[MatchTable]: ...
@@ -59,7 +63,8 @@ class FoundMatches(Results):
         self._matches = matches
         self._shown = matches.shown
         self.spare = 0 if self._shown is None else len(_PLACED)
-        self.right = [i + bool(self.spare) for i in range(4)]
+        self._lead = bool(self.spare) + matches.repeats
+        self.right = [*([self._lead - 1] if matches.repeats else []), *(i + self._lead for i in range(4))]
         self._limit = limit
         self._unit = unit
 
@@ -78,6 +83,8 @@ class FoundMatches(Results):
         for match, span in zip(table, spans, strict=True):
             record = {"start": match.start, "end": match.end, "positions": list(match.positions),
                       "bindings": match.bindings, "time": list(span)}  # fmt: skip
+            if match.silence:
+                record["silence"] = match.silence
             if self._shown is not None:
                 record["attributes"] = as_json(match.attributes)
             yield record
@@ -95,25 +102,27 @@ class FoundMatches(Results):
         later."""
         known: list[str] | None = None
         bound = self._columns([])
+        head = partial(_head, repeats=self._matches.repeats)
         open_ended = self._shown is not None and None in self._shown.attributes.values()
         if self.live and not open_ended:
             known = []
-            yield _head(bound)
+            yield head(bound)
         for table in self._tables():
             names = [] if table.bindings is None else table.bindings.names(table.history.table)
             if known is None:
                 known, bound = names, self._columns(names)
-                yield _head(bound)
+                yield head(bound)
             elif open_ended:
                 new = next((name for name in names if name not in known), None)
                 if new is not None:
                     raise _unforeseen(f"attribute {new} comes up after the header was written")
             for match in self._of(table):
                 row = [match["start"], match["end"], _blanks(match["positions"]) or None, *match["time"]]
+                row += [match["silence"]] if self._matches.repeats else []
                 row += [_bound_cell(match, variable, name) for variable, name in bound]
                 yield row
         if known is None:
-            yield _head(bound)
+            yield head(bound)
 
     def _columns(self, names: list[str]) -> list[tuple[str, str]]:
         """(variable, "") for the positions of each variable, then (variable, attribute) for its values; `names`: the
@@ -125,12 +134,14 @@ class FoundMatches(Results):
 
     def texts(self) -> Iterator[Sequence[str]]:
         """With valuations, the first column has the events of each variable."""
-        yield [*([] if self._shown is None else ["bindings"]), *_PLACED]
+        repeats = self._matches.repeats
+        yield [*([] if self._shown is None else ["bindings"]), *(["silence"] if repeats else []), *_PLACED]
         for match in self.objects():
             positions = _blanks(match["positions"])
             if len(positions) > _WIDTH:
                 positions = f"{positions[: _WIDTH - 20].rsplit(' ', 1)[0]} … ({len(match['positions'])} events)"
-            row = [*map(str, match["time"]), str(match["start"]), str(match["end"]), positions]
+            row = [str(match["silence"])] if repeats else []
+            row += [*map(str, match["time"]), str(match["start"]), str(match["end"]), positions]
             yield row if self._shown is None else ["  ".join(self._bindings(match)), *row]
 
     def _bindings(self, match: dict[str, Any]) -> Iterator[str]:
@@ -219,9 +230,9 @@ def _unforeseen(problem: str) -> EventError:
     return EventError(problem, hint=hint)
 
 
-def _head(bound: list[tuple[str, str]]) -> list[str]:
+def _head(bound: list[tuple[str, str]], *, repeats: bool) -> list[str]:
     columns = [f"{variable}.{name}" if name else variable for variable, name in bound]
-    return ["start", "end", "positions", "start_time", "end_time", *columns]
+    return ["start", "end", "positions", "start_time", "end_time", *(["silence"] if repeats else []), *columns]
 
 
 def _bound_cell(match: dict[str, Any], variable: str, name: str) -> str | None:

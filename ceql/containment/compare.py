@@ -23,7 +23,14 @@ from spaseq.core.containment.result import Comparison, Relation, Witness
 from spaseq.core.containment.windows import events_in, goals
 from spaseq.core.engine import Program, Settings
 from spaseq.core.engine.program.around import Quiet
-from spaseq.core.errors import BudgetExceeded, EventError, LimitReached, expect_count, expect_type
+from spaseq.core.errors import (
+    BudgetExceeded,
+    EventError,
+    LimitReached,
+    UnsupportedFeature,
+    expect_count,
+    expect_type,
+)
 from spaseq.core.events import EVENT_TIME
 from spaseq.core.protocols import Written
 
@@ -46,7 +53,7 @@ def compare(
     search. `streams`: the random streams that are tried if the search does not decide.
 
     A stream that shows a difference has been run by the engine. The columns that SELECT computes are not compared.
-    Raises the errors of `compile_query` for a text.
+    Raises the errors of `compile_query` for a text, and `UnsupportedFeature` for NOT … FOR EVERY.
 
     >>> print(compare("SELECT * WHERE A ; B", "SELECT * WHERE A : B").relation)
     new contained in old
@@ -57,6 +64,9 @@ def compare(
         query if isinstance(query, Query) else compile_query(query, f"<{name}>", settings)
         for name, query in (("old", old), ("new", new))
     ]
+    if any(query.compiled.repeats for query in queries):
+        hint = "FOR 10 SECONDS, without EVERY, reports each match once"
+        raise UnsupportedFeature("queries with NOT … FOR EVERY are not compared", hint=hint)
     asked = valuations or any(query.compiled.valuations for query in queries)
     return _Case(Engine(queries[0], queries[1], asked), streams, settings or queries[1].settings).decide()
 

@@ -12,7 +12,7 @@ from ceql.semantics.scopes import Bordered, absences
 from ceql.syntax import ast
 from spaseq.core import pattern as algebra
 from spaseq.core.after import AfterText
-from spaseq.core.engine import Around, Marked, Quiet, Silent, Window
+from spaseq.core.engine import Around, Marked, Quiet, Repeated, Silent, Window
 from spaseq.core.pattern import Absent, Border, NoneOf, Pattern, Predicate, Skip, all_shown, told_by_positions
 from spaseq.core.trees import children, walk
 
@@ -39,7 +39,14 @@ class Borders(Absences):
         none, patience, others = self.at_the_end(found.behind, bordered.behind, absent)
         if marked or others:
             self.refuse_hidden((*before, *behind), query)
-        return Around(none, patience, in_front, silences, (*marked, *others))
+        if bordered.behind is None or not bordered.behind.every:
+            return Around(none, patience, in_front, silences, (*marked, *others))
+        if behind:
+            what = "NOT … FOR EVERY beside another NOT at the end of the query"
+            raise self.refused(what, "one NOT says what ends the silence: NOT (B OR C) FOR EVERY 10 SECONDS",
+                               bordered.behind.span)  # fmt: skip
+        assert none is not None and patience is not None
+        return Around(before=in_front, silences=silences, marked=(*marked,), repeated=Repeated(none, patience))
 
     def in_front(
         self, ways: frozenset[Border], bordered: Bordered, query: ast.Query
@@ -119,6 +126,11 @@ class Borders(Absences):
         alternatives, number = self.alternatives(node.child, part.defined)
         related = [alternative for alternative in alternatives if alternative.conditions]
         for alternative in related:
+            if node.every:
+                what = "a condition on other events in a NOT … FOR EVERY"
+                raise self.unsupported(
+                    what, alternative.conditions[0].span, "PARTITION BY [id] is for the events with the same id"
+                )
             self.refuse_untold(alternative, part.pattern, query)
         plain = NoneOf(frozenset(a.predicates for a in alternatives if not a.conditions))
         return plain, self.with_event_behind(part.pattern, related, f"#{number}") if related else None
@@ -159,6 +171,29 @@ class Borders(Absences):
                 raise self.unsupported("NOT … FOR in a window over an attribute", node.span, "its time is not known")
             if isinstance(query.within, ast.WithinEvents) and node is bordered.behind:
                 raise self.unsupported("NOT … FOR at the end with WITHIN … EVENTS", node.span, _TIMED)
+
+    def refuse_repeated(self, bordered: Bordered, query: ast.Query) -> None:
+        """Refuse what has no meaning with a silence that is reported again and again."""
+        for node in walk(query.where):
+            if isinstance(node, ast.Without) and node.every and node is not bordered.behind:
+                hint = "it stands behind the whole formula: A ; NOT B FOR EVERY 10 SECONDS"
+                raise self.refused("NOT … FOR EVERY anywhere but at the end of the query", hint, node.span)
+        if bordered.behind is None or not bordered.behind.every:
+            return
+        span = bordered.behind.span
+        if bordered.behind.duration == 0:
+            raise self.refused("NOT … FOR EVERY no time at all", "FOR EVERY 10 SECONDS", span)
+        if query.within is not None and not isinstance(query.within, ast.WithinTime):
+            raise self.unsupported("NOT … FOR EVERY in a window that is not of time", span, _TIMED)
+        discards = "CONSUME BY" if _consumes(query) else "AFTER MATCH" if _skips(query) else ""
+        if query.selection.strategy is ast.Strategy.FIRST:
+            discards = "SELECT FIRST"
+        if discards:
+            hint = f"a match that has been reported once is not over: leave {discards} out, or write FOR 10 SECONDS"
+            raise self.refused(f"NOT … FOR EVERY and {discards} do not go together", hint, span)
+        if self.settings.forget_keys_after is not None:
+            hint = "a key that is silent would be forgotten: WITHIN 1 HOUR ends the silences, too"
+            raise self.refused("NOT … FOR EVERY does not go with forget_keys_after", hint, span)
 
     def with_event_behind(self, pattern: Pattern, related: Iterable[Alternative], mark: str) -> Pattern:
         """`pattern`, and the first event behind it, of each of the alternatives, that the condition holds with: later
@@ -208,6 +243,12 @@ def _span(time: int | None) -> Window | None:
 def _chooses(query: ast.Query) -> bool:
     """True if a clause chooses among the matches of a query."""
     strategy = query.selection.strategy not in (None, ast.Strategy.ALL, ast.Strategy.STRICT)
-    consumes = query.consume is not None and query.consume.policy is not ast.Consume.NONE
-    skips = query.after is not None and query.after.rule is not AfterText.NO_SKIP
-    return strategy or consumes or skips or query.limit is not None
+    return strategy or _consumes(query) or _skips(query) or query.limit is not None
+
+
+def _consumes(query: ast.Query) -> bool:
+    return query.consume is not None and query.consume.policy is not ast.Consume.NONE
+
+
+def _skips(query: ast.Query) -> bool:
+    return query.after is not None and query.after.rule is not AfterText.NO_SKIP

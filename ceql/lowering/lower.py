@@ -93,6 +93,7 @@ def lower(query: ast.Query, text: str = "", source: str = "<query>", settings: S
     lowering = _Lowering(text, source, settings)
     bordered = without_border(query.where)
     lowering.refuse_lasting(bordered, query)
+    lowering.refuse_repeated(bordered, query)
     lowering.takers = takers(bordered.formula)
     part = lowering.with_rounds(lowering.formula(bordered.formula))
     ending = bordered.behind

@@ -16,6 +16,7 @@ from ceql.expressions.scalar import compile_value
 from ceql.operators.casts import RESULTS
 from ceql.operators.functions import FUNCTIONS
 from ceql.operators.values import ARROW_TYPES, kind_of
+from ceql.semantics.selection import SILENCE
 from ceql.syntax import ast
 from ceql.syntax.walk import is_aggregate
 from spaseq.core.errors import EventError
@@ -43,7 +44,7 @@ class ColumnTypes:
             case ast.Condition() | ast.Truth():
                 return pa.bool_()
             case ast.Attribute(name, None) if name not in self.brackets:
-                return self.times
+                return pa.int64() if name == SILENCE else self.times
             case ast.Attribute(name, None):
                 return _common(self.attributes.get(each) for each in self.brackets[name])
             case ast.Attribute(name) | ast.Earlier(ast.Attribute(name)):

@@ -27,7 +27,8 @@ class Match:
     """A complex event: interval, positions, and which variable took which of them.
 
     `bindings` maps each variable that took events to their positions, ascending. It is empty unless valuations were
-    asked for: `run(…, valuations=True)`, attributes in SELECT, or columns that read variables.
+    asked for: `run(…, valuations=True)`, attributes in SELECT, or columns that read variables. `silence`: the number of
+    the silence behind it that this row reports, from 1 on, of `NOT … FOR EVERY`; else 0.
     """
 
     start: int
@@ -38,9 +39,11 @@ class Match:
     _shown: Shown | None = field(default=None, repr=False, compare=False)
     _rows: _Rows | None = field(default=None, repr=False, compare=False)
     _number: int = field(default=0, repr=False, compare=False)
+    silence: int = 0
 
     def __repr__(self) -> str:
         told = f"start={self.start}, end={self.end}, positions={self.positions}, bindings={self.bindings}"
+        told += f", silence={self.silence}" if self.silence else ""
         return f"Match({told}, row={self.row})" if self._rows is not None else f"Match({told})"
 
     def _repr_html_(self) -> str:
@@ -219,11 +222,10 @@ class MatchTable:
         bound = None if bindings is None else bindings.dictionaries(m)
         shown = None if bindings is None else bindings.shown
         rows = None if self.computing is None else _Rows(self)
+        silences = [0] * len(starts) if m.silences is None else m.silences.tolist()
         for i in range(len(starts)):
-            taken = {} if bound is None else bound[i]
-            yield Match(
-                starts[i], ends[i], tuple(positions[offsets[i] : offsets[i + 1]]), taken, history, shown, rows, i
-            )
+            taken, own = {} if bound is None else bound[i], tuple(positions[offsets[i] : offsets[i + 1]])
+            yield Match(starts[i], ends[i], own, taken, history, shown, rows, i, silences[i])
 
     def __getitem__(self, rows: slice) -> MatchTable:
         """Matches in a row."""
@@ -234,7 +236,10 @@ class MatchTable:
         first, last = m.offsets[low], m.offsets[high]
         labels = None if m.labels is None else m.labels[first:last]
         offsets = m.offsets[low : high + 1] - first
-        cut = MatchBatch(m.start[low:high], m.end[low:high], offsets, m.positions[first:last], labels=labels)
+        silences = None if m.silences is None else m.silences[low:high]
+        cut = MatchBatch(
+            m.start[low:high], m.end[low:high], offsets, m.positions[first:last], labels=labels, silences=silences
+        )
         return MatchTable(cut, self.history, self.bindings, self.computing)
 
     def rows(self, *, natural: bool = False) -> pa.Table:
@@ -246,7 +251,7 @@ class MatchTable:
 
     def to_arrow(self, iso: bool) -> pa.Table:
         """The columns that SELECT computes; else start, end, positions, start_time and end_time (int64 ns, or with
-        `iso` timestamps).
+        `iso` timestamps), and `silence` of a query with `NOT … FOR EVERY`.
 
         With valuations, each variable v has a column `v`, lists of the positions it took, and columns `v.attribute`,
         lists of its events' values, as long as the former. An attribute that no event has had yet has no column.
@@ -260,6 +265,8 @@ class MatchTable:
         times = [pa.array(self.history.times(p), pa.int64()).cast(kind) for p in (m.start, m.end)]
         columns: dict[str, Any] = dict(zip(("start", "end", "positions", "start_time", "end_time"),
                            (pa.array(m.start), pa.array(m.end), positions, *times), strict=True))  # fmt: skip
+        if m.silences is not None:
+            columns["silence"] = pa.array(m.silences)
         if self.bindings is not None:
             columns.update(self.bindings.columns(m, self.history.table, self.history.rows))
         return pa.table(columns)
@@ -286,8 +293,9 @@ def join_tables(tables: list[pa.Table]) -> pa.Table:
         return pa.table({name: plain(together.column(name)) for name in together.column_names})
 
 
-def empty_table(iso: bool = False, shown: Shown | None = None) -> pa.Table:
-    """The table of no matches; with `shown`, it has the columns of valuations that are known without events."""
+def empty_table(iso: bool = False, shown: Shown | None = None, *, repeats: bool = False) -> pa.Table:
+    """The table of no matches; with `shown`, it has the columns of valuations that are known without events. `repeats`:
+    they would be reported again after each silence."""
     kind = pa.timestamp("ns", "UTC") if iso else pa.int64()
     positions = pa.large_list(pa.int64())
     fields = [
@@ -296,6 +304,7 @@ def empty_table(iso: bool = False, shown: Shown | None = None) -> pa.Table:
         ("positions", positions),
         ("start_time", kind),
         ("end_time", kind),
+        *([("silence", pa.int64())] if repeats else []),
     ]
     for variable in () if shown is None else shown.variables:
         fields.append((variable, positions))

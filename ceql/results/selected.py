@@ -23,7 +23,7 @@ from ceql.results.column_types import INSTANTS, ColumnTypes, Types
 from ceql.results.history import History
 from ceql.results.segments import aggregate, extreme, one_by_one
 from ceql.results.sums import Summing
-from ceql.semantics.selection import MATCH_TIMES, column_name
+from ceql.semantics.selection import MATCH_TIMES, SILENCE, column_name
 from ceql.syntax import ast
 from ceql.syntax.printer import print_expression
 from ceql.syntax.walk import attributes_of, is_aggregate, replace, variables_of
@@ -66,7 +66,7 @@ class Selected:
     def match_time(self) -> str:
         """The time of a match that a column reads; empty if none does."""
         bare = (leaf.name for leaf in self._leaves if isinstance(leaf, ast.Attribute) and leaf.variable is None)
-        return next((name for name in bare if name not in self._brackets), "")
+        return next((name for name in bare if name not in self._brackets and name != SILENCE), "")
 
     def _leaf(self, part: ast.Expression) -> ast.Expression | None:
         if not isinstance(part, ast.Attribute | ast.Earlier) and not is_aggregate(part):
@@ -200,8 +200,11 @@ class _Read:
         return _without_nan(_one(column.take(pa.array(chosen, mask=none))))
 
     def _bare(self, name: str) -> pa.Array:
-        """An attribute of PARTITION BY, the first of its bracket that is not NULL; or a time of the match."""
+        """An attribute of PARTITION BY, the first of its bracket that is not NULL; or a time of the match, or its
+        silence."""
         matches = self._matches
+        if name == SILENCE and name not in self._brackets:
+            return pa.array(matches.silences, pa.int64())
         if name not in self._brackets:
             places = matches.start if name == MATCH_TIMES[0] else matches.end
             return self._times.column(self._history.times(places))

@@ -181,6 +181,9 @@ class CompiledQuery(compiled.CompiledQuery):
         these."""
         doubtful = [] if is_deeper(self.tree.where, DEPTH) else ambiguities(self.tree, self.text)
         found = tuple(f"{self.source}:{part}" for part in (*doubtful, *self.rewritten.removed))
+        repeated, window = self.lowered.around.repeated, self.lowered.window
+        if repeated is not None and window.is_bounded and window.size < repeated.every.size:
+            found = (*found, f"{self.source}: WITHIN is shorter than the time of FOR EVERY: the query reports nothing")
         limit = self.tree.limit
         if limit is not None and limit.count == 0:
             return (*found, f"{self.source}:{limit.span.line}:{limit.span.column}: LIMIT 0 reports nothing")
@@ -192,6 +195,11 @@ class CompiledQuery(compiled.CompiledQuery):
     def advice(self) -> tuple[str, ...]:
         """Events that nothing relates, a line each."""
         return () if self.rewritten.unsatisfiable else tuple(advice(self.tree, self.lowered))  # which is a warning
+
+    @property
+    def repeats(self) -> bool:
+        """True if a match is reported again after each silence behind it."""
+        return self.lowered.around.repeated is not None
 
     @property
     def growth(self) -> tuple[str, ...]:
@@ -379,6 +387,9 @@ def _explain_around(lowered: Lowered) -> Iterator[str]:
         behind = "" if lowered.against is None else ", and none that its conditions relate to the match"
         when = "their windows close" if around.patience is None else f"{_time(around.patience)} have passed"
         yield f"at the end: {around.absent}{behind}; matches are reported as {when}"
+    if around.repeated is not None:
+        every = _time(around.repeated.every)
+        yield f"at the end: {around.repeated.none}; a match is reported again after each {every} without one"
     if around.before is not None:
         yield f"at the start: {around.before}, from the first event of the window that a match ends on"
     for one in around.marked:

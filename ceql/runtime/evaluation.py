@@ -168,7 +168,7 @@ class Matches(Lazy[Match]):
         if self._query.selected is not None:
             types = self._query.selected.types(self._types, self.form_of_times().type)
             return pa.schema([(field.name, flat_type(field.type)) for field in types]).empty_table()
-        return empty_table(self.counters.iso_times, self.shown)
+        return empty_table(self.counters.iso_times, self.shown, repeats=self.repeats)
 
     def with_times(self, *, iso: bool, unit: str) -> Matches:
         """The same matches; SELECT computes with times as dates, or else as numbers in `unit`, whatever events have."""
@@ -185,6 +185,11 @@ class Matches(Lazy[Match]):
     def columns(self) -> tuple[str, ...]:
         """The names of the columns that SELECT computes."""
         return () if self._query.selected is None else self._query.selected.names
+
+    @property
+    def repeats(self) -> bool:
+        """True if a match is reported again after each silence behind it."""
+        return self._query.repeats
 
     @property
     def shown(self) -> Shown | None:

@@ -181,6 +181,7 @@ class Run(Recognition):
 
 
 def _ends_of(parts: list[MatchBatch]) -> np.ndarray:
-    """The ends of matches: int64, ascending, each once."""
-    ends = np.concatenate([matches.end for matches in parts]) if parts else np.zeros(0, np.int64)
+    """The ends of matches: int64, ascending, each once. With the first silence behind a match its end is known."""
+    found = (m.end if m.silences is None else m.end[m.silences == 1] for m in parts)
+    ends = np.concatenate([np.zeros(0, np.int64), *found])
     return ends if np.all(ends[1:] > ends[:-1]) else apart(ends)

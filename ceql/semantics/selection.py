@@ -1,7 +1,8 @@
 """The columns that SELECT computes: their names, and what the bare names in them stand for.
 
 A bare name is an attribute of PARTITION BY, which all events of a match share, or `MATCH_START` or `MATCH_END`, the
-times of the match. A list of bare names that are all variables is a list of variables.
+times of the match. With `NOT … FOR EVERY` it may also be `SILENCE`, the number of the silence behind it. A list of bare
+names that are all variables is a list of variables.
 """
 
 from __future__ import annotations
@@ -15,19 +16,22 @@ from ceql.syntax import ast
 from ceql.syntax.printer import print_expression
 from ceql.syntax.walk import replace, variables_of
 from spaseq.core.errors import UnsupportedFeature
+from spaseq.core.trees import walk
 
 MATCH_TIMES: Final = ("MATCH_START", "MATCH_END")
 """The times of the event at which a match starts, and of that at which it ends."""
+SILENCE: Final = "SILENCE"
+"""The number of the silence that a row reports."""
 
 
 def with_columns(query: ast.Query) -> ast.Query:
     """The query with each bare name in SELECT read as what it stands for; the same object if there is none."""
     selection, known = query.selection, bare_names(query)
-    variables = defined_names(query.where)
+    variables, own = defined_names(query.where), match_names(query)
 
     def stands_for(name: str) -> str | None:
         upper = name.upper()
-        return name if name in known else upper if upper in MATCH_TIMES and name not in variables else None
+        return name if name in known else upper if upper in own and name not in variables else None
 
     columns = selection.columns
     bare = [item.variable for item in selection.items or () if not item.attributes]
@@ -59,6 +63,12 @@ def _is_of_events(name: str) -> bool:
 def bare_names(query: ast.Query) -> frozenset[str]:
     """The attributes of PARTITION BY."""
     return frozenset(name.text for bracket in query.partition for name in bracket)
+
+
+def match_names(query: ast.Query) -> tuple[str, ...]:
+    """The bare names that stand for something of the match itself."""
+    repeats = any(isinstance(node, ast.Without) and node.every for node in walk(query.where))
+    return (*MATCH_TIMES, SILENCE) if repeats else MATCH_TIMES
 
 
 def column_name(column: ast.Column) -> str:

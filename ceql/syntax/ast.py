@@ -276,10 +276,11 @@ class Repeat(Formula):
 
 @dataclass(frozen=True, slots=True)
 class Without(Formula):
-    """`NOT child`, or `NOT child FOR duration` (ns)."""
+    """`NOT child`, or `NOT child FOR duration` (ns); with `every`, `NOT child FOR EVERY duration`."""
 
     child: Formula
     duration: int | None = None
+    every: bool = False
 
 
 @dataclass(frozen=True, slots=True)

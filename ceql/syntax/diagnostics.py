@@ -69,8 +69,8 @@ _EVERY: Final = (
     "every (A -> B) is A -> B AFTER MATCH SKIP PAST LAST EVENT"
 )
 _TICKS: Final = (
-    "an absence is told once, B ; NOT B FOR 10 SECONDS; to have it told again and again, send events of a clock: "
-    "B ; NOT B ; tick has a match at each tick that no other B came before"
+    "NOT … FOR EVERY reports a silence again and again: B ; NOT B FOR EVERY 10 SECONDS has a row after each 10 s "
+    "behind a B that no other B came in"
 )
 _WORD_HINTS: Final[dict[str, str]] = {
     "PATTERN": "the pattern is the WHERE clause: WHERE A; B+; C",

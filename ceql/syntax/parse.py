@@ -259,9 +259,9 @@ class _Builder:
                 return dataclasses.replace(self.repeat(_child(tree, 0)), until=ending, span=span)
             case "without":
                 return ast.Without(self.formula(_child(tree, 0)), span=span)
-            case "without_for":
+            case "without_for" | "without_for_every":
                 lasting = self.duration(_child(tree, 1), "duration")
-                return ast.Without(self.formula(_child(tree, 0)), lasting, span=span)
+                return ast.Without(self.formula(_child(tree, 0)), lasting, tree.data != "without_for", span=span)
             case "conjunction":
                 return ast.Conjunction(tuple(self.formula(c) for c in _trees(tree)), span=span)
             case kind if kind in _REPEATS:

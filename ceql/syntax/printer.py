@@ -138,8 +138,8 @@ def _formula_text(node: ast.Formula) -> tuple[str, int]:
             inside = 5 if sign == "?" and isinstance(child, ast.Repeat) else 4
             ending = "" if until is None else f" UNTIL {_formula(until.child, 5)}"
             return f"{_formula(child, inside)}{sign}{choice}{ending}", 4
-        case ast.Without(child, duration):
-            lasting = "" if duration is None else f" FOR {_duration(duration)}"
+        case ast.Without(child, duration, every):
+            lasting = "" if duration is None else f" FOR {'EVERY ' if every else ''}{_duration(duration)}"
             return f"NOT {_formula(child, 4 if lasting else 3)}{lasting}", 3
         case ast.Sequence(left, right, skip):
             return f"{_formula(left, 2)} {_JOINS[skip]} {_formula(right, 3)}", 2

@@ -11,7 +11,7 @@ A file of `cases/` holds `[[case]]` tables (and `[streams.NAME]` tables they sha
     graphs      for SPAseq: for each stream name a list of [time in seconds, triples in Turtle]; `:` is
     http://example.org/
     kb          for SPAseq: for each IRI the triples of a graph of background knowledge
-    matches     expected [start, end, [positions]], in any order
+    matches     expected [start, end, [positions]], in any order; with NOT … FOR EVERY also the number of the silence
     bindings    for CEQL, of valuations: expected [start, end, {variable: [positions]}], in any order
     solutions   for SPAseq: expected tables with `time` and the variables' terms in Turtle, in any order
     instants    for SPAseq: expected times of all matched instants, in any order
@@ -30,7 +30,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from tests.support import oracle, oracle_ceql_text, oracle_spaseq, oracle_spaseq_text
+from tests.support import oracle, oracle_ceql_text, oracle_repeated, oracle_spaseq, oracle_spaseq_text
 
 CASES = Path(__file__).resolve().parents[1] / "cases"
 NAMESPACE = "http://example.org/"
@@ -104,7 +104,7 @@ def _case(table: dict[str, Any], place: str, shared: Mapping[str, dict[str, Any]
         events,
         graphs,
         source.get("kb", {}),
-        None if matches is None else sorted((s, e, tuple(sorted(d))) for s, e, d in matches),
+        None if matches is None else sorted((s, e, tuple(sorted(d)), *number) for s, e, d, *number in matches),
         sorted([s, e, sorted(v.items())] for s, e, v in rest["bindings"]) if "bindings" in rest else None,
         rest.get("solutions"),
         rest.get("instants"),
@@ -118,7 +118,7 @@ def _case(table: dict[str, Any], place: str, shared: Mapping[str, dict[str, Any]
 
 def ceql_oracle(query: str, events: Events) -> list[oracle.Match]:
     """The matches of the naive evaluator, sorted."""
-    return oracle.evaluate(oracle_ceql_text.read(query), events)
+    return oracle_repeated.evaluate(oracle_ceql_text.read(query), events)
 
 
 def ceql_whole(query: str, events: Events) -> list[oracle.Match]:

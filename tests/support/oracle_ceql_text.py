@@ -48,6 +48,7 @@ from tests.support.oracle import (
     exact,
     named,
 )
+from tests.support.oracle_repeated import Again
 from tests.support.oracle_silences import Element, Silent, ways
 from tests.support.oracle_tokens import Tokens
 
@@ -282,7 +283,9 @@ class _Reader(Tokens):
         """(True for a NOT, the formula in it, its time)."""
         if self.take("NOT"):
             formula = _single(*self.element()[:2])
-            return True, formula, self.span() if self.take("FOR") else None
+            if not self.take("FOR"):
+                return True, formula, None
+            return True, formula, Again(self.span()) if self.take("EVERY") else self.span()
         formula = self.postfix()
         return (True, formula.child, None) if isinstance(formula, Other) else (False, formula, None)
 

@@ -34,6 +34,7 @@ from tests.support import (
     drawn_aggregates,
     drawn_chosen,
     drawn_earlier,
+    drawn_repeated,
     drawn_rounds,
     drawn_sequences,
     drawn_steps,
@@ -41,6 +42,7 @@ from tests.support import (
     graph_patterns,
     harness,
     oracle,
+    oracle_repeated,
     roads,
     strategies,
 )
@@ -324,6 +326,24 @@ def _lasting(rng: random.Random) -> strategies.CeqlCase:
                 return case
 
 
+def _repeat(rng: random.Random) -> strategies.CeqlCase:
+    """A query that is not refused, with several rows of some match as a rule."""
+    while True:
+        case = drawn_repeated.repeated_case(rng)
+        try:
+            ceql.compile(case.text)
+            found = oracle_repeated.evaluate(case.query, case.stream)
+        except (UnsupportedFeature, BudgetExceeded, oracle.TooBig):
+            continue
+        if len(found) < 300 and (any(number > 1 for *_, number in found) or rng.random() < 1 / 20):
+            return case
+
+
+def _repeated_problem(drawn: strategies.CeqlCase, expected: list[Any], road: Road, found: Counter[Any]) -> str:
+    wanted = Counter({end for _, end, *_ in expected} if road.ends else expected)
+    return "" if found == wanted else f"differs: missing {[*wanted - found][:3]}, surplus {[*found - wanted][:3]}"
+
+
 def _not_refused(draw: Callable[[random.Random], strategies.CeqlCase], rng: random.Random) -> strategies.CeqlCase:
     while True:
         case = strategies.interesting(draw, lambda case: len(oracle.evaluate(case.query, case.stream)), rng)
@@ -473,6 +493,13 @@ KINDS = {
     "lasting borders": _ceql(
         _lasting, oracle.evaluate,
         frozenset({"batch", "one by one", "cuts", "snapshot", "alerts", "pushed alerts"}),
+    ),
+    "repeated": Kind(
+        _repeat, lambda drawn: Case("a random query", drawn.text, drawn.stream),
+        lambda drawn: oracle_repeated.evaluate(drawn.query, drawn.stream), _repeated_problem, strategies.smaller_ceql,
+        lambda drawn, name: strategies.ceql_toml(drawn, name)
+        + f"matches = {[[s, e, list(d), *k] for s, e, d, *k in oracle_repeated.evaluate(drawn.query, drawn.stream)]}\n",
+        frozenset({"batch", "one by one", "cuts", "snapshot", "chain", "tree", "auto", "alerts", "pushed alerts"}),
     ),
     "totals": _ceql(
         drawn_totals.totals_case, oracle.evaluate,

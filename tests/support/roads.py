@@ -3,9 +3,9 @@
 A case runs on all roads of its language. If a road cannot take one, `LEFT_OUT` has the reason and the number of such
 cases. A refused query must be refused with the words there. A new way in is a new row of `ROADS`.
 
-Answers of CEQL are matches (start, end, positions), or, if a case requires valuations, (start, end, the positions of
-each variable). Answers of SPAseq are those of `oracle_spaseq`, with one name for all blank nodes, whose labels depend
-on the cuts of a stream.
+Answers of CEQL are matches (start, end, positions), with NOT … FOR EVERY also the number of the silence. If a case
+requires valuations, they are (start, end, the positions of each variable). Answers of SPAseq are those of
+`oracle_spaseq`, with one name for all blank nodes, whose labels depend on the cuts of a stream.
 """
 
 from __future__ import annotations
@@ -101,7 +101,10 @@ def shown(case: Case, matches: Any) -> Answers:
     if case.valuations:
         return [(int(m.start), int(m.end), tuple(sorted((x, tuple(at)) for x, at in m.bindings.items())))
                 for m in matches]  # fmt: skip
-    return [(int(m.start), int(m.end), tuple(int(p) for p in m.positions)) for m in matches]
+    return [
+        (int(m.start), int(m.end), tuple(int(p) for p in m.positions), *([m.silence] if m.silence else []))
+        for m in matches
+    ]
 
 
 def _events_of(case: Case) -> dict[str, Any]:
@@ -200,7 +203,8 @@ def _ceql_run_command(case: Case, ride: Ride) -> Answers:
     if case.valuations:
         return [(row["start"], row["end"], tuple(sorted((x, tuple(at)) for x, at in row["bindings"].items())))
                 for row in rows]  # fmt: skip
-    return [(row["start"], row["end"], tuple(row["positions"])) for row in rows]
+    number = ("silence",) if rows and "silence" in rows[0] else ()
+    return [(row["start"], row["end"], tuple(row["positions"]), *(row[name] for name in number)) for row in rows]
 
 
 def _ceql_alert_command(case: Case, ride: Ride) -> Answers:
@@ -526,6 +530,8 @@ def _cell(value: Any, kind: str) -> Any:
 
 
 def _no_frame(case: Case) -> str:
+    if " FOR EVERY " in case.query:
+        return REPEATED
     return _no_table(case) if case.events else _unknown_attribute(case)
 
 
@@ -537,6 +543,7 @@ NOT_JSON = "JSON has no number for it"
 MIXED = "no column has several types"
 NO_EMPTY_GRAPH = "N-Quads have no graph without triples"
 UNKNOWN_ATTRIBUTE = "columns say which attributes there are, and one that no event has is an error"
+REPEATED = "NOT … FOR EVERY on Spark"
 
 _LAZY = ("chain", "tree")
 
@@ -575,11 +582,11 @@ ROADS: Sequence[Road] = (
 )
 
 _NO_LAZY = {
-    "the lazy evaluators report all matches: not consumption or LIMIT": 20,
-    "the lazy evaluators do not take NOT … FOR": 37,
+    "the lazy evaluators report all matches: not consumption or LIMIT": 21,
+    "the lazy evaluators do not take NOT … FOR": 38,
     "the lazy evaluators report all matches: not AFTER MATCH": 42,
     "the lazy evaluators report all matches: not SELECT FIRST": 6,
-    "the lazy evaluators report all matches: not NEXT": 15,
+    "the lazy evaluators report all matches: not NEXT": 16,
     "the lazy evaluators report all matches: not MAX": 15,
     "the lazy evaluators report all matches: not LAST": 11,
     "the lazy evaluators report all matches: not ANY": 1,
@@ -598,7 +605,7 @@ LEFT_OUT: Mapping[tuple[str, str], Mapping[str, int]] = {
     ("ceql", "chain"): _NO_LAZY,
     ("ceql", "tree"): _NO_LAZY,
     ("ceql", "alert --follow -"): {ONE_INPUT: 6, EMPTY_INPUT: 1},
-    ("ceql", "spark"): {UNKNOWN_ATTRIBUTE: 2},
+    ("ceql", "spark"): {UNKNOWN_ATTRIBUTE: 2, REPEATED: 10},
     ("spaseq", "spark in slices"): {
         "without WITHIN a match may begin anywhere": 193,
         "WITHIN … EVENTS counts the instants of the whole stream": 6,
@@ -624,7 +631,7 @@ def expected(case: Case, road: Road) -> Counter[Any]:
         assert case.bindings is not None
         return Counter((s, e, tuple((x, tuple(at)) for x, at in taken)) for s, e, taken in case.bindings)
     assert case.matches is not None
-    return Counter({end for _, end, _ in case.matches} if road.ends else case.matches)
+    return Counter({end for _, end, *_ in case.matches} if road.ends else case.matches)
 
 
 def given(case: Case, road: Road, ride: Ride) -> Counter[Any]:

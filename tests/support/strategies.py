@@ -38,6 +38,7 @@ from tests.support.oracle import (
     named,
     variables_of,
 )
+from tests.support.oracle_repeated import Again
 
 TYPES = "ABCD"
 NUMERIC = ("a", "b")
@@ -722,7 +723,8 @@ def print_query(query: Query) -> str:
 
 
 def _print_span(span: Fraction | None) -> str:
-    return "" if span is None else f" FOR {_print_seconds(span)}"
+    every = "EVERY " if isinstance(span, Again) else ""
+    return "" if span is None else f" FOR {every}{_print_seconds(span)}"
 
 
 def _print_seconds(nanoseconds: Fraction) -> str:

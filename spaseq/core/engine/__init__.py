@@ -12,7 +12,8 @@ Rooms, each of which imports only from those before it:
 * `choice`: Which evaluator suits a stream, and changing it while the stream runs.
 * `recognition`: An evaluation in progress, as both languages have it.
 
-`opening` opens the evaluator that a program requires. `progress` has the progress of an evaluation, and `light` shows
+`opening` opens the evaluator that a program requires. `repeating` reports matches again, after each silence behind
+them, around any evaluator. `progress` has the progress of an evaluation, and `light` shows
 it in a picture of the automaton. `ways` has the way of a match through its automaton, computed when it is shown.
 """
 
@@ -21,7 +22,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from spaseq.core.engine.opening import open_evaluator
-from spaseq.core.engine.program.around import Around, Marked, Quiet, Silent
+from spaseq.core.engine.program.around import Around, Marked, Quiet, Repeated, Silent
 from spaseq.core.engine.program.matches import CodedRows, MatchBatch
 from spaseq.core.engine.program.partitions import Partitions
 from spaseq.core.engine.program.program import Program, compile_program, ends_only
@@ -53,6 +54,7 @@ __all__ = [
     "Progress",
     "Quiet",
     "Registers",
+    "Repeated",
     "Selection",
     "Settings",
     "Silent",

@@ -10,14 +10,27 @@ from spaseq.core.engine.program.program import Program
 if TYPE_CHECKING:
     from spaseq.core.engine.choice.auto import AutoEvaluator
     from spaseq.core.engine.lazy.evaluator import LazyEvaluator
+    from spaseq.core.engine.repeating import Repeating
     from spaseq.core.engine.runs.evaluator import Evaluator
 
-    AnyEvaluator: TypeAlias = Evaluator | LazyEvaluator | AutoEvaluator
+    AnyEvaluator: TypeAlias = Evaluator | LazyEvaluator | AutoEvaluator | Repeating
 
 
 def open_evaluator(program: Program, state: dict[str, Any] | None = None) -> AnyEvaluator:
     """An evaluation of `program` from its first event on, or with the `state` of a snapshot, of the same program and
     evaluator, from there."""
+    if program.around.repeated is None:
+        return _open(program, state)
+    from spaseq.core.engine.repeating import Repeating
+
+    repeating = Repeating(program, _open(program, None if state is None else state["inner"]))
+    if state is not None:
+        repeating.restore(state)
+    return repeating
+
+
+def _open(program: Program, state: dict[str, Any] | None) -> AnyEvaluator:
+    """The evaluation of the matches, before those are reported again."""
     plan: Any = program.lazy
     if not isinstance(plan, LazyPlan):
         from spaseq.core.engine.runs.evaluator import Evaluator
@@ -36,6 +49,8 @@ def open_evaluator(program: Program, state: dict[str, Any] | None = None) -> Any
 
 def explain_evaluator(evaluator: AnyEvaluator) -> str:
     """The evaluator, the reason for its choice, and the counters so far."""
+    if evaluator.program.around.repeated is not None:
+        return explain_evaluator(evaluator.inner)  # type: ignore[union-attr]
     explain = getattr(evaluator, "explain", None)
     if explain is not None:
         return str(explain())

@@ -34,6 +34,7 @@ def progress_of(evaluator: Any) -> Progress | None:
     steps)."""
     from spaseq.core.engine.runs.evaluator import Evaluator
 
+    evaluator = getattr(evaluator, "inner", evaluator)  # of matches that are reported again
     if not isinstance(evaluator, Evaluator):
         return None
     cea = evaluator.program.cea

@@ -106,6 +106,9 @@ class Plan:
         if program.summed is not None:
             hint = "leave GROUP BY out, and group the DataFrame of matches"
             raise UnsupportedFeature("GROUP BY EVENT on Spark", hint=hint)
+        if program.around.repeated is not None:
+            hint = "FOR 10 SECONDS, without EVERY, reports each match once; a stream of ticks has a match at each tick"
+            raise UnsupportedFeature("NOT … FOR EVERY on Spark", hint=hint)
         why = _hindrance(query, program)
         keys = () if program.whole_choice.consume is Consume.ANY else query.partition
         found = Plan(keys, not why, program.reach, program.around.waits, why)

@@ -68,6 +68,15 @@ class Marked:
 
 
 @dataclass(frozen=True, slots=True)
+class Repeated:
+    """The silence behind a match that is reported again and again: after each `every`, until an event comes that fails
+    `none`, or the window of the match is over (`spaseq.core.engine.repeating`)."""
+
+    none: NoneOf
+    every: Window
+
+
+@dataclass(frozen=True, slots=True)
 class Around:
     """The events that must not come around a match.
 
@@ -76,6 +85,7 @@ class Around:
     * `before` holds of the events that may lie in front of a match and inside its window.
     * `silences` hold of the events that matches may begin with; they are predicates of the automaton.
     * `marked`: what some matches must not have around them, or besides `absent`, which has a time of its own.
+    * `repeated`: the silence for which a match is reported several times, in place of `absent`.
     """
 
     absent: NoneOf | None = None
@@ -83,6 +93,7 @@ class Around:
     before: NoneOf | None = None
     silences: tuple[Silent, ...] = ()
     marked: tuple[Marked, ...] = ()
+    repeated: Repeated | None = None
 
     @property
     def quiets(self) -> tuple[Quiet, ...]:
@@ -103,12 +114,12 @@ class Around:
     @property
     def is_empty(self) -> bool:
         """True if every event may come around a match."""
-        return not self.decides and not self.silences
+        return not self.decides and not self.silences and self.repeated is None
 
     @property
     def waits(self) -> bool:
         """True if events behind a match decide about it."""
-        return self.absent is not None or any(one.behind for one in self.marked)
+        return self.absent is not None or self.repeated is not None or any(one.behind for one in self.marked)
 
     @property
     def marks(self) -> tuple[str, ...]:
@@ -122,7 +133,8 @@ class Around:
 
     @property
     def decides(self) -> bool:
-        """True if events in front of a match or behind it decide about it, other than by the automaton."""
+        """True if events in front of a match or behind it decide about it, other than by the automaton or by what is
+        `repeated`."""
         return self.absent is not None or self.before is not None or bool(self.marked)
 
     @property

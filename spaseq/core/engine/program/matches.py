@@ -101,6 +101,7 @@ class MatchBatch:
     `labels`: for a program of valuations, int64, the number in `Program.labels` of the variables that take each of
     `positions`; else None.
     `sums`: for a program that aggregates, the numbers of all matches that end at `end`, for which this one stands.
+    `silences`: for a program whose matches are reported again after each silence, int64 (m,): its number, from 1 on.
     """
 
     start: np.ndarray = field(default_factory=_empty)
@@ -110,6 +111,7 @@ class MatchBatch:
     rows: Rows | None = None
     labels: np.ndarray | None = None
     sums: Sums | None = None
+    silences: np.ndarray | None = None
 
     def __len__(self) -> int:
         return len(self.start)
@@ -119,7 +121,23 @@ class MatchBatch:
         """Bytes of the arrays."""
         labels = 0 if self.labels is None else self.labels.nbytes
         sums = 0 if self.sums is None else self.sums.ints.nbytes + self.sums.floats.nbytes
-        return int(self.start.nbytes + self.end.nbytes + self.offsets.nbytes + self.positions.nbytes + labels + sums)
+        more = labels + sums + (0 if self.silences is None else self.silences.nbytes)
+        return int(self.start.nbytes + self.end.nbytes + self.offsets.nbytes + self.positions.nbytes + more)
+
+    def take(self, index: np.ndarray) -> MatchBatch:
+        """The matches at these rows, int64 (n,), in their order; a row may come several times. Without `sums`."""
+        sizes = np.diff(self.offsets)[index]
+        offsets = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
+        places = np.repeat(self.offsets[index] - offsets[:-1], sizes) + np.arange(offsets[-1])
+        return MatchBatch(
+            self.start[index],
+            self.end[index],
+            offsets,
+            self.positions[places],
+            None if self.rows is None else [self.rows[i] for i in index.tolist()],
+            None if self.labels is None else self.labels[places],
+            silences=None if self.silences is None else self.silences[index],
+        )
 
     def snapshot(self) -> tuple[Any, ...]:
         """The columns, as plain values."""
@@ -152,6 +170,7 @@ class MatchBatch:
         labels = np.concatenate(numbers) if numbers else None
         summed = [b.sums for b in batches if b.sums is not None]
         sums = Sums.concat(summed) if summed else None
+        silences = [b.silences for b in batches if b.silences is not None]
         return MatchBatch(
             np.concatenate([b.start for b in batches]),
             np.concatenate([b.end for b in batches]),
@@ -160,6 +179,7 @@ class MatchBatch:
             rows,
             labels,
             sums,
+            np.concatenate(silences) if silences else None,
         )
 
 

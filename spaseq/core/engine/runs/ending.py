@@ -259,16 +259,9 @@ class Ending:
         else:
             bounds = np.full(len(matches), lows[-1])
         bounds[keys <= _SURE] = NEVER
-        # Rows in order of key and position, as one number each; of a match, the first row that may be a stray.
-        stray = np.flatnonzero(strays)
-        stray = stray[in_order(row_keys[stray])]
-        width = len(batch.positions) + 1
-        behind = keys * width + np.searchsorted(np.asarray(batch.positions, np.int64), matches.end, "right")
-        place = np.searchsorted(row_keys[stray] * width + stray, behind)
-        mine = np.flatnonzero(place < len(stray))
-        mine = mine[row_keys[stray[place[mine]]] == keys[mine]]
+        mine, rows = first_behind(strays, row_keys, np.asarray(batch.positions, np.int64), keys, matches.end)
         called = np.zeros(len(matches), bool)
-        bounds[mine], called[mine] = lows[stray[place[mine]]], True
+        bounds[mine], called[mine] = lows[rows], True
         return bounds, called
 
     def _give(self, some: _Waiting, bounds: np.ndarray, called: np.ndarray | bool) -> Iterator[MatchBatch]:
@@ -471,6 +464,25 @@ class Ending:
         self._waiting = _Waiting(waiting, keys, highs, marks, at)
 
 
+def first_behind(
+    strays: np.ndarray, row_keys: np.ndarray, positions: np.ndarray, keys: np.ndarray, ends: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """The matches that a stray follows in their partition, and of each the row of the first: int64 (k,) each.
+
+    Of each row of a batch: bool (n,), true for a stray, its partition and its position, int64 (n,). Of each match its
+    partition and its end, int64 (m,). O((strays + matches) log strays).
+    """
+    # Rows in order of key and position, as one number each; of a match, the first row that may be a stray.
+    stray = np.flatnonzero(strays)
+    stray = stray[in_order(row_keys[stray])]
+    width = len(positions) + 1
+    behind = keys * width + np.searchsorted(positions, ends, "right")
+    place = np.searchsorted(row_keys[stray] * width + stray, behind)
+    mine = np.flatnonzero(place < len(stray))
+    mine = mine[row_keys[stray[place[mine]]] == keys[mine]]
+    return mine, stray[place[mine]]
+
+
 def _first_at(lows: Lows | None, place: int) -> int:
     """The first start that is live at `place`, or the first end; 0 if the window is closed by events alone."""
     timed = lows is not None and lows.window.is_bounded and not lows.window.by_position
@@ -539,10 +551,4 @@ def _mix(values: np.ndarray) -> np.ndarray:
 
 def _pick(matches: MatchBatch, wanted: np.ndarray) -> MatchBatch:
     """The matches for which `wanted` is true, in their order."""
-    index = np.flatnonzero(wanted)
-    sizes = np.diff(matches.offsets)
-    places = np.repeat(wanted, sizes)
-    rows = None if matches.rows is None else [matches.rows[i] for i in index.tolist()]
-    offsets = np.concatenate([[0], np.cumsum(sizes[index])]).astype(np.int64)
-    labels = None if matches.labels is None else matches.labels[places]
-    return MatchBatch(matches.start[index], matches.end[index], offsets, matches.positions[places], rows, labels)
+    return matches if wanted.all() else matches.take(np.flatnonzero(wanted))
