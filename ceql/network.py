@@ -204,7 +204,7 @@ def _check_member(member: NetworkMember) -> None:
     waits, window = compiled.lowered.around.waits, compiled.lowered.window
     if compiled.summing is not None:
         hint = "a row of GROUP BY stands for several matches; leave it out, and group the table of matches"
-        raise UnsupportedFeature(f"{member.name} has GROUP BY EVENT, in a network of queries", hint=hint)
+        raise UnsupportedFeature(f"{member.name} has GROUP BY, in a network of queries", hint=hint)
     by_events = compiled.lowered.around.patience is None and window.is_bounded
     apart = bool(compiled.lowered.around.marked) or (by_events and compiled.lowered.choice != Choice())
     if member.read and waits and apart:

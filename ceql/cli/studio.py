@@ -26,6 +26,7 @@ class _Taken:
     def __init__(self, matches: Any) -> None:
         self.shown = matches.shown
         self.columns = matches.columns
+        self.by_group = matches.by_group
         self.empty = matches.empty
         self.taken: list[MatchTable] = []
 

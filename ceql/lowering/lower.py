@@ -75,6 +75,7 @@ class Lowered:
     keys: tuple[str, ...] = ()
     against: Pattern | None = None
     against_registers: GuardRegisters | None = None
+    grouping: ast.Grouping | None = None
 
 
 _NESTED: Final = 100
@@ -127,6 +128,7 @@ def lower(query: ast.Query, text: str = "", source: str = "<query>", settings: S
         keys,
         against,
         None if against is None else GuardRegisters(tuple(dict.fromkeys(_guards(against)))),
+        query.grouping,
     )
 
 

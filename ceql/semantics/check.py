@@ -28,7 +28,7 @@ import pyarrow.compute as pc
 from ceql.operators.functions import FUNCTIONS
 from ceql.operators.values import kind_of, whole_string
 from ceql.semantics.grouping import check_grouping
-from ceql.semantics.selection import MATCH_TIMES, bare_names, column_name, read_variables
+from ceql.semantics.selection import bare_names, column_name, match_times, read_variables
 from ceql.syntax import ast
 from ceql.syntax.walk import aggregates_of, attributes_of, is_aggregate, parts, reads_earlier, variables_of
 from spaseq.core.errors import EventError, QuerySemanticsError, Span
@@ -146,7 +146,7 @@ class _Checker:
             top = column.expression
             for part in parts(top):
                 match part:
-                    case ast.Attribute(name, None) if name not in (*bare_names(query), *MATCH_TIMES):
+                    case ast.Attribute(name, None) if name not in (*bare_names(query), *match_times(query)):
                         raise self.bare(name, part.span, query, column)
                     case ast.Holds():
                         hint = "write a condition on one attribute: x.price > 3 is about the last event of x"
@@ -173,7 +173,7 @@ class _Checker:
                 hint += f"; variables get their names in the formula: {name} AS {column.name.text}"
             return self.error(f"{name} of which attribute?", span, hint)
         keys = sorted(bare_names(query))
-        hint = did_you_mean(name, (*keys, *self.variables, *MATCH_TIMES))
+        hint = did_you_mean(name, (*keys, *self.variables, *match_times(query)))
         said = f"PARTITION BY names {', '.join(keys)}" if keys else "the query has no PARTITION BY"
         hint = hint or f"write x.{name}; a bare name is an attribute of PARTITION BY, and {said}"
         return self.error(f"whose {name}?", span, hint)
@@ -311,7 +311,7 @@ class _Checker:
     def all_matches(self, call: ast.Call, clause: str) -> None:
         """Checks a call of `*`, which is all matches of a group."""
         if call.function != "COUNT":
-            raise self.error(f"{call.function}(*)", call.span, "COUNT(*) counts the matches of GROUP BY EVENT")
+            raise self.error(f"{call.function}(*)", call.span, "COUNT(*) counts the matches of GROUP BY")
         if clause == "FILTER":
             hint = "SELECT COUNT(*) … GROUP BY EVENT counts the matches that end at an event"
             raise self.error("COUNT(*) is no part of a condition", call.span, hint)

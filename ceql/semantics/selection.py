@@ -1,7 +1,7 @@
 """The columns that SELECT computes: their names, and what the bare names in them stand for.
 
 A bare name is an attribute of PARTITION BY, which all events of a match share, or `MATCH_START` or `MATCH_END`, the
-times of the match. A list of bare names that are all variables is a list of variables.
+times of the match, or `GROUP_START`. A list of bare names that are all variables is a list of variables.
 """
 
 from __future__ import annotations
@@ -18,16 +18,18 @@ from spaseq.core.errors import UnsupportedFeature
 
 MATCH_TIMES: Final = ("MATCH_START", "MATCH_END")
 """The times of the event at which a match starts, and of that at which it ends."""
+GROUP_START: Final = "GROUP_START"
+"""The time at which a group of GROUP BY 1 HOUR begins."""
 
 
 def with_columns(query: ast.Query) -> ast.Query:
     """The query with each bare name in SELECT read as what it stands for; the same object if there is none."""
     selection, known = query.selection, bare_names(query)
-    variables = defined_names(query.where)
+    variables, times = defined_names(query.where), match_times(query)
 
     def stands_for(name: str) -> str | None:
         upper = name.upper()
-        return name if name in known else upper if upper in MATCH_TIMES and name not in variables else None
+        return name if name in known else upper if upper in times and name not in variables else None
 
     columns = selection.columns
     bare = [item.variable for item in selection.items or () if not item.attributes]
@@ -61,6 +63,12 @@ def bare_names(query: ast.Query) -> frozenset[str]:
     return frozenset(name.text for bracket in query.partition for name in bracket)
 
 
+def match_times(query: ast.Query) -> tuple[str, ...]:
+    """The bare names that stand for times."""
+    timed = query.grouping is not None and query.grouping.length is not None
+    return (*MATCH_TIMES, GROUP_START) if timed else MATCH_TIMES
+
+
 def column_name(column: ast.Column) -> str:
     """The name of a column: that of its AS, else that of the attribute that it is, else its text."""
     if column.name is not None:
@@ -79,7 +87,7 @@ def with_whole_rows(query: ast.Query, partition: tuple[tuple[str, ...], ...]) ->
     """
     if query.grouping is not None:
         hint = "run it by itself, over events that are here; or leave GROUP BY out, and group the table of matches"
-        raise UnsupportedFeature("GROUP BY EVENT on Spark, or in a network of queries", hint=hint)
+        raise UnsupportedFeature("GROUP BY on Spark, or in a network of queries", hint=hint)
     written = query.selection.columns or tuple(
         ast.Column(
             ast.Call("COLLECT", (ast.Attribute(name.text, item.variable),)), ast.Name(f"{item.variable}.{name.text}")
