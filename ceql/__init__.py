@@ -51,7 +51,19 @@ if TYPE_CHECKING:
     from ceql.builder.clauses import PatternQuery
     from ceql.builder.patterns import Event, Pattern, adjacent, all_of, any_of, event, no, seq, steps
     from ceql.builder.reading import parse, pattern
-    from ceql.builder.values import Condition, Value, Variable, fn, key, lit, match_count, match_end, match_start, when
+    from ceql.builder.values import (
+        Condition,
+        Value,
+        Variable,
+        fn,
+        group_start,
+        key,
+        lit,
+        match_count,
+        match_end,
+        match_start,
+        when,
+    )
     from ceql.containment.compare import compare
     from ceql.network import Network
     from ceql.operators.own import register_function
@@ -96,6 +108,7 @@ __all__ = [
     "compile",
     "event",
     "fn",
+    "group_start",
     "key",
     "lit",
     "match",
@@ -150,6 +163,7 @@ __getattr__, __dir__ = loader(
             "Value",
             "Variable",
             "fn",
+            "group_start",
             "key",
             "lit",
             "match_count",

@@ -204,7 +204,7 @@ def _check_member(member: NetworkMember) -> None:
     waits, window = compiled.lowered.around.waits, compiled.lowered.window
     if compiled.summing is not None:
         hint = "a row of GROUP BY stands for several matches; leave it out, and group the table of matches"
-        raise UnsupportedFeature(f"{member.name} has GROUP BY EVENT, in a network of queries", hint=hint)
+        raise UnsupportedFeature(f"{member.name} has GROUP BY, in a network of queries", hint=hint)
     if compiled.repeats:
         hint = "FOR 10 SECONDS, without EVERY, reports each match once"
         raise UnsupportedFeature(f"{member.name} has NOT … FOR EVERY, in a network of queries", hint=hint)

@@ -69,7 +69,8 @@ def shown(match: Any) -> Any:
         return match[0], shown(match[1])
     if isinstance(match, ceql.Match):
         bindings = sorted((match.bindings or {}).items())
-        return match.start, match.end, tuple(match.positions), bindings, [sorted(e.items()) for e in match.events]
+        events = [sorted(e.items()) for e in match.events]
+        return match.start, match.end, tuple(match.positions), bindings, events, list(match.row.items())
     return match.start, match.end, match.positions, sorted(match.bindings.items()), match.times, len(match.events)
 
 
@@ -105,6 +106,7 @@ def alerts_kept(name: str, text: str, **rule: Any) -> Kept:
 AUTO = Settings(evaluator="auto")
 SEQUENCE = "SELECT * WHERE A AS a ; B AS b ; C AS c WITHIN 12 EVENTS"
 GUARDED = "SELECT * WHERE (A AS a ; B AS b ; C AS c) FILTER a.v < c.v AND a.n = b.n WITHIN 12 SECONDS"
+SUMS = "SELECT COUNT(*) AS k, SUM(a.v - 2) AS s, AVG(b.v / 2) AS m, MIN(b.v) AS lo"
 CEQL = [
     ceql_kept("deterministic", SEQUENCE),
     ceql_kept("one by one", SEQUENCE, single=True),
@@ -132,6 +134,10 @@ CEQL = [
     ceql_kept("auto, partitions", "SELECT * WHERE A AS a ; B AS b ; C AS c PARTITION BY [n] WITHIN 9 EVENTS",
               settings=AUTO),
     ceql_kept("lateness", SEQUENCE, lateness="3s"),
+    ceql_kept("sums", f"{SUMS} WHERE A AS a ; B+ AS b ; C AS c PARTITION BY [n] WITHIN 30 SECONDS GROUP BY EVENT"),
+    ceql_kept("sums, listed", f"{SUMS} WHERE (A AS a ; B+ AS b) FILTER a.v < b.v WITHIN 9 EVENTS GROUP BY EVENT"),
+    ceql_kept("groups", f"{SUMS} WHERE A AS a ; B+ AS b ; C AS c PARTITION BY [n] GROUP BY KEY, 50 SECONDS"),
+    ceql_kept("groups, listed", f"{SUMS} WHERE (A AS a ; B AS b) FILTER a.v < b.v PARTITION BY [n] GROUP BY KEY"),
     alerts_kept("alerts", SEQUENCE),
     alerts_kept("alerts, registers", GUARDED),
     alerts_kept("alerts, row sets", "SELECT * WHERE (A AS a ; B+ AS b ; C AS c) FILTER AVG(b.v) < c.v WITHIN 9 EVENTS"),
@@ -450,6 +456,17 @@ def test_a_snapshot_whose_last_event_lies_behind_the_next_is_refused(name: str) 
     evaluation = engine.get("current", engine)
     evaluation["last"] = (10**6, evaluation["last"][1])
     with pytest.raises(OptionError, match="snapshot"):
+        kept.open(with_contents(state, encode(value, (INSTANTS,))))
+
+
+def test_an_evaluation_that_aggregates_never_goes_on_set_by_set() -> None:
+    """Its matches had no sums then: an AssertionError."""
+    (kept,) = (kept for kept in CEQL if kept.name == "groups")
+    state, _ = broken(kept)
+    begin, end = contents_of(state)
+    value = decode(state[begin:end], (INSTANTS,))
+    value["run"]["engine"]["handed_over"] = True
+    with pytest.raises(OptionError, match="damaged"):
         kept.open(with_contents(state, encode(value, (INSTANTS,))))
 
 

@@ -129,10 +129,18 @@ class Clauses(ABC):
         expect_count("limit", count)
         return self._with(limit=ast.Limit(count))
 
-    def group_by(self, what: str) -> PatternQuery:
-        """GROUP BY: a row for all matches that end at one "event"; `match_count` is their number."""
-        _word("group_by", what, {"event": "EVENT"})
-        return self._with(grouping=ast.Grouping())
+    def group_by(self, *by: str | datetime.timedelta) -> PatternQuery:
+        """GROUP BY: a row for all matches that end at one "event", for each "key" of `over`, or for each stretch of
+        time, as "1h"; `match_count` is their number."""
+        words = {word for word in by if isinstance(word, str) and word in ("event", "key")}
+        lengths = [each for each in by if not isinstance(each, str) or each not in words]
+        if not by or len(words) + len(lengths) < len(by) or len(lengths) > 1:
+            hint = "group_by('event'), group_by('key'), group_by('1h'), or group_by('key', '1h')"
+            raise OptionError("group_by takes each kind of group once", hint)
+        length = duration("a group of group_by", lengths[0]) if lengths else None
+        if length == 0:
+            raise OptionError("no match ends within no time", "group_by('1h') has a row for each hour")
+        return self._with(grouping=ast.Grouping("event" in words, "key" in words, length))
 
     def after_match(self, rule: str, variable: Variable | None = None) -> PatternQuery:
         """AFTER MATCH: what a match discards: "past_last", "to_next" or "no_skip", or "to_first" or "to_last" with a

@@ -528,8 +528,11 @@ fn: Final = Functions()
 match_start: Final = Value(ast.Attribute("MATCH_START"))
 """The time of the event at which a match starts, in `select`."""
 match_end: Final = Value(ast.Attribute("MATCH_END"))
-match_count: Final = Value(ast.Call("COUNT", (ast.EveryMatch(),)))
 """The time of the event at which a match ends, in `select`."""
+match_count: Final = Value(ast.Call("COUNT", (ast.EveryMatch(),)))
+"""The number of the matches of a group, in `select` with `group_by`."""
+group_start: Final = Value(ast.Attribute("GROUP_START"))
+"""The time at which a group of `group_by("1h")` begins, in `select`."""
 
 
 def as_value(given: Any) -> Value:

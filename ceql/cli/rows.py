@@ -60,6 +60,12 @@ class FoundRows(FoundMatches):
                 self.written += 1
             first = next(tables, None)
 
+    def closing(self, written: int) -> str:
+        """The number of matches, or of rows if each stands for several."""
+        if not self._matches.by_group:
+            return super().closing(written)
+        return f"{written:,} row{'' if written == 1 else 's'}\n"
+
     def _rows(self) -> Iterator[pa.Table]:
         return (table.rows(natural=True) for table in self._tables())
 

@@ -27,6 +27,7 @@ class _Taken:
         self.shown = matches.shown
         self.columns = matches.columns
         self.repeats = matches.repeats
+        self.by_group = matches.by_group
         self.empty = matches.empty
         self.taken: list[MatchTable] = []
 

@@ -75,6 +75,7 @@ class Lowered:
     keys: tuple[str, ...] = ()
     against: Pattern | None = None
     against_registers: GuardRegisters | None = None
+    grouping: ast.Grouping | None = None
 
 
 _NESTED: Final = 100
@@ -128,6 +129,7 @@ def lower(query: ast.Query, text: str = "", source: str = "<query>", settings: S
         keys,
         against,
         None if against is None else GuardRegisters(tuple(dict.fromkeys(_guards(against)))),
+        query.grouping,
     )
 
 

@@ -10,7 +10,6 @@ import numpy as np
 from ceql.results.history import History
 from ceql.results.selected import events_at
 from ceql.results.sums import Summing, fold_matches, join_rows
-from spaseq.core.snapshot import expect
 
 if TYPE_CHECKING:
     from spaseq.core.engine import MatchBatch, Program
@@ -55,5 +54,4 @@ class Folding:
 
     def restore(self, kinds: Any) -> None:
         """Go on from a snapshot."""
-        expect(type(kinds) is list and len(kinds) == len(self.kinds), "a kind for each aggregate")
-        self.kinds = [list(kind) for kind in kinds]
+        self.kinds = self.summing.read_kinds(kinds)

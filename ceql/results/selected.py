@@ -23,7 +23,7 @@ from ceql.results.column_types import INSTANTS, ColumnTypes, Types
 from ceql.results.history import History
 from ceql.results.segments import aggregate, extreme, one_by_one
 from ceql.results.sums import Summing
-from ceql.semantics.selection import MATCH_TIMES, SILENCE, column_name
+from ceql.semantics.selection import GROUP_START, MATCH_TIMES, SILENCE, column_name
 from ceql.syntax import ast
 from ceql.syntax.printer import print_expression
 from ceql.syntax.walk import attributes_of, is_aggregate, replace, variables_of
@@ -52,6 +52,7 @@ class Selected:
     def __init__(self, query: ast.Query) -> None:
         self._leaves: dict[ast.Expression, str] = {}
         self._summing = None if query.grouping is None else Summing(query)
+        self._length = None if query.grouping is None else query.grouping.length
         self._brackets = {name.text: [n.text for n in bracket] for bracket in query.partition for name in bracket}
         self._columns = [
             _Computed(column_name(c), c.expression, replace(c.expression, self._leaf)) for c in query.selection.columns
@@ -90,7 +91,7 @@ class Selected:
         """
         history = history.about(matches)
         events = history.columns(self.attributes)
-        read = _Read(matches, history, events, bindings, self._brackets, times, self._summing)
+        read = _Read(matches, history, events, bindings, self._brackets, times, self._summing, self._length)
         try:
             columns = self._arrays(matches, read)
         except EventError as error:
@@ -141,8 +142,10 @@ class _Read:
     def __init__(
         self, matches: MatchBatch, history: History, events: pa.Table, bindings: Bindings | None,
         brackets: Mapping[str, list[str]], times: Times, summing: Summing | None = None,
+        length: int | None = None,
     ) -> None:  # fmt: skip
         self._summing = summing
+        self._length = length
         self._matches = matches
         self._history = history
         self._events = events
@@ -207,7 +210,10 @@ class _Read:
             return pa.array(matches.silences, pa.int64())
         if name not in self._brackets:
             places = matches.start if name == MATCH_TIMES[0] else matches.end
-            return self._times.column(self._history.times(places))
+            stamps = self._history.times(places)
+            if name == GROUP_START and self._length is not None:
+                stamps = stamps // self._length * self._length
+            return self._times.column(stamps)
         last, some = matches.end.copy(), matches.offsets[1:] > matches.offsets[:-1]  # a match may show no event
         last[some] = matches.positions[matches.offsets[1:][some] - 1]
         rows = self._history.rows(last)

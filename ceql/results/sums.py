@@ -30,6 +30,7 @@ from spaseq.core.engine.program.sums import Labels, Sums
 from spaseq.core.errors import EventError
 from spaseq.core.events import Column, Duration, EventBatch, Instant, NumberColumn
 from spaseq.core.events.columns import DurationColumn, TimeColumn, getter_of
+from spaseq.core.snapshot import expect
 
 _SAFE: Final = 1 << 62
 _SPANS: Final[dict[str, Callable[[int], Any]]] = {"duration": Duration, "time": Instant}
@@ -133,6 +134,19 @@ class Summing:
     def kinds(self) -> list[list[Any]]:
         """The kind of the values of each term so far, None for none, and the number that sums count from."""
         return [[None, 0] for _ in self.terms]
+
+    def read_kinds(self, kinds: Any) -> list[list[Any]]:
+        """As of `Summed`."""
+        expect(isinstance(kinds, list | tuple) and len(kinds) == len(self.terms), "a kind for each aggregate")
+        for kind in kinds:
+            expect(isinstance(kind, list | tuple) and len(kind) == 2, "a kind and a number for each aggregate")
+            expect(kind[0] in (None, "number", *_SPANS) and type(kind[1]) in (int, type(None)), "a kind of values")
+            expect(kind[1] is not None or kind[0] == "time", "a number that sums count from")
+        return [list(kind) for kind in kinds]
+
+    def no_sums(self) -> Sums:
+        """No rows."""
+        return Sums(*self.no_weights(0), kinds=_frozen(self.kinds()))
 
     def weights(self, batch: Any, rows: np.ndarray, may: np.ndarray, labels: Labels, kinds: list[list[Any]]) -> Rows:
         """As of `Summed`."""
@@ -318,8 +332,7 @@ def fold_matches(
     """The rows of the matches in a list, one for each event at which some end. `of`: offsets and positions of the
     events that a variable took in each match; `events` gives events by their positions. O(events in matches)."""
     ends, own = np.unique(matches.end, return_inverse=True)
-    rows = Rows(np.zeros((len(ends), summing.totals + summing.least), np.int64), np.zeros((len(ends), summing.doubles)))
-    rows.ints[:, summing.totals :] = NO_LEAST
+    rows = summing.no_weights(len(ends))
     _add_at(rows.ints[:, 0], own, np.ones(len(own), np.int64))
     for term, kind in zip(summing.terms.values(), kinds, strict=True):
         offsets, positions = of(term.variable)
@@ -343,13 +356,16 @@ def join_rows(summing: Summing, parts: Sequence[MatchBatch]) -> MatchBatch:
     ends, own = np.unique(whole.end, return_inverse=True)
     if len(ends) == len(whole):
         return whole
-    rows = Rows(np.zeros((len(ends), summing.totals + summing.least), np.int64), np.zeros((len(ends), summing.doubles)))
-    rows.ints[:, summing.totals :] = NO_LEAST
-    weights = Rows(whole.sums.ints, whole.sums.floats)
+    return _of_rows(ends, add_by_group(summing, whole.sums, own, len(ends)))
+
+
+def add_by_group(summing: Summing, sums: Sums, own: np.ndarray, count: int) -> Sums:
+    """The sums of the rows of each of `count` groups; `own`: the group of each row. O(rows)."""
+    rows, weights = summing.no_weights(count), Rows(sums.ints, sums.floats)
     _add_at(rows.ints[:, 0], own, weights.ints[:, 0])
     for term in summing.terms.values():
         _add_rows(summing, rows, own, weights, term)
-    return _of_rows(ends, Sums(*rows, kinds=whole.sums.kinds))
+    return Sums(*rows, kinds=sums.kinds)
 
 
 def _frozen(kinds: list[list[Any]]) -> tuple[tuple[Any, ...], ...]:

@@ -33,7 +33,7 @@ from ceql.semantics.streams import with_streams
 from ceql.semantics.types import check_types
 from ceql.syntax import ast
 from ceql.syntax.parse import parse
-from ceql.syntax.printer import print_formula, print_query, print_within
+from ceql.syntax.printer import print_formula, print_grouping, print_query, print_within
 from ceql.syntax.walk import attributes_of, calls_of
 from spaseq.core.engine import Program, Settings, Window, compile_program, explain_growth
 from spaseq.core.errors import OptionError, UnsupportedFeature, expect_type, named_query
@@ -86,7 +86,7 @@ class CompiledQuery(compiled.CompiledQuery):
         """The program of aggregates over matches: of complex events, or if variables are read of valuations."""
         assert self.summing is not None
         if self.lowered.around.waits:
-            problem = "GROUP BY EVENT beside NOT at the end, where matches of one event are reported at several times"
+            problem = "GROUP BY beside NOT at the end, where matches of one event are reported at several times"
             span = None if self.tree.grouping is None else self.tree.grouping.span
             raise UnsupportedFeature(problem, text=self.text, span=span, source=self.source,
                                      hint="leave GROUP BY out, and group the table of matches")  # fmt: skip
@@ -204,7 +204,7 @@ class CompiledQuery(compiled.CompiledQuery):
     @property
     def growth(self) -> tuple[str, ...]:
         """The causes, in words, for which the memory of a run grows for ever."""
-        program = self.program()
+        program, grouping = self.program(), self.tree.grouping
         counts = program.summed is not None and not program.listed  # by state, whatever the number of runs
         if self.rewritten.unsatisfiable or not ((program.keeps_runs and not counts) or self.lowered.partition):
             return ()
@@ -214,7 +214,9 @@ class CompiledQuery(compiled.CompiledQuery):
         names = (f"{(a.variable or '').partition('#')[0]}.{a.name}" for a in found if a.name != EVENT_TIME)
         values = dict.fromkeys(name.lstrip(".") for name in names)
         keys = [" or ".join(bracket) for bracket in self.lowered.partition]
-        return self.lowered.window.growth(keys, list(values), self.settings.forget_keys_after is not None)
+        rows = ["memory grows with the keys: each has a row of GROUP BY until the stream is over"]
+        held = rows if grouping is not None and grouping.key and grouping.length is None else []
+        return *self.lowered.window.growth(keys, list(values), self.settings.forget_keys_after is not None), *held
 
     @property
     def attributes(self) -> tuple[str, ...]:
@@ -373,9 +375,11 @@ class CompiledQuery(compiled.CompiledQuery):
 
 
 def _clause_with_a_time(query: ast.Query) -> str:
-    """WITHIN, or the first NOT … FOR, as text; empty if neither names a time."""
+    """WITHIN, GROUP BY, or the first NOT … FOR, as text; empty if none of them names a time."""
     if isinstance(query.within, ast.WithinTime):
         return f"WITHIN {print_within(query.within)}"
+    if query.grouping is not None and query.grouping.length is not None:
+        return f"GROUP BY {print_grouping(query.grouping)}"
     lasting = (n for n in walk(query.where) if isinstance(n, ast.Without) and n.duration is not None)
     return next(map(print_formula, lasting), "")
 

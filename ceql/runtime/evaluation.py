@@ -192,6 +192,11 @@ class Matches(Lazy[Match]):
         return self._query.repeats
 
     @property
+    def by_group(self) -> bool:
+        """True if a row stands for all matches of a group."""
+        return self._query.summing is not None
+
+    @property
     def shown(self) -> Shown | None:
         """The variables that matches show, and their attributes, if matches are valuations."""
         return self._query.shown if self._valuations else None

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, cast
 
 import numpy as np
 
 from ceql.lowering.lower import Lowered
 from ceql.results.folding import Folding
+from ceql.results.groups import Groups
 from ceql.results.history import History, Past
 from ceql.runtime.batch import Coordinate, EngineBatch, Partition
 from spaseq.core.engine import open_evaluator
@@ -21,6 +22,7 @@ from spaseq.core.integers import apart
 from spaseq.core.snapshot import expect
 
 if TYPE_CHECKING:
+    from ceql.results.sums import Summing
     from spaseq.core.engine import MatchBatch, Program
     from spaseq.core.engine.opening import AnyEvaluator
 
@@ -44,6 +46,11 @@ class Run(Recognition):
         self.counters: EventCounters = EventCounters()
         self.reached: tuple[int, int | float] | None = None
         self._folding: Folding | None = Folding.of(program)
+        self._groups: Groups | None = None
+        grouping = lowered.grouping
+        if program.summed is not None and grouping is not None and not grouping.event:
+            codes = None if self.partition is None else self.partition.codes
+            self._groups = Groups(cast("Summing", program.summed), grouping, codes, program.settings.partitions)
 
     def advance(self, events: EventBatch, *, at_once: bool = False) -> Iterator[tuple[MatchBatch, History]]:
         """The matches that these events complete, with the events they name. Exhaust it before the next call.
@@ -77,6 +84,8 @@ class Run(Recognition):
             if not self.is_midway:
                 self.time, self.reached, self.coordinate.last = before
             raise
+        if self._groups is not None:
+            yield from self._groups.until(int(events.times[-1]))
 
     @property
     def is_midway(self) -> bool:
@@ -88,6 +97,8 @@ class Run(Recognition):
         behind `most`; then the run can go no further."""
         from spaseq.core.engine.runs.evaluation import counted  # loads the kernels
 
+        if self._groups is not None:
+            return sum(len(found) for found, _ in (self.close() if events is None else self.advance(events)))
         if self._folding is not None:
             return len(self.ends(events))
         if events is None:
@@ -116,6 +127,8 @@ class Run(Recognition):
     def wait_until(self, now: int) -> Iterator[tuple[MatchBatch, History]]:
         """The matches that wait for nothing but the time `now` (ns), before which no event will come any more."""
         yield from self._about(self._due(now), at_once=True)
+        if self._groups is not None:
+            yield from self._groups.until(now)
 
     def ends_until(self, now: int) -> np.ndarray:
         """As `ends`, of the matches that wait for nothing but the time `now` (ns)."""
@@ -129,14 +142,20 @@ class Run(Recognition):
     def close(self, *, at_once: bool = False) -> Iterator[tuple[MatchBatch, History]]:
         """The matches that the end of the stream completes, with the events about them. `at_once`: as of `advance`."""
         yield from self._about(self._closed(), at_once=at_once)
+        if self._groups is not None:
+            yield from self._groups.close()
 
     def _about(self, parts: Iterator[MatchBatch], *, at_once: bool) -> Iterator[tuple[MatchBatch, History]]:
         found = self.evaluator.at_once(parts) if at_once else parts
         if self._folding is not None:
             found = self._folding.fold(found, self.past.of)
         for matches in found:
-            if len(matches):
+            if not len(matches):
+                continue
+            if self._groups is None:
                 yield matches, self.past.of(matches)
+            else:
+                self._groups.add(matches, self.past.of(matches))
 
     def _closed(self) -> Iterator[MatchBatch]:
         """The matches that the end of the stream completes; no key is silent for longer."""
@@ -145,7 +164,8 @@ class Run(Recognition):
 
     def held(self, outside: Parts = MappingProxyType({}), ignored: Iterable[Any] = ()) -> Memory:
         """The bytes that it holds in memory, and those held `outside`, but for objects reached from `ignored`."""
-        return self.measured({"events": [self.past]}, outside, [*ignored, self.lowered], len(self.past))
+        own = {"events": [self.past], "waiting": [self._groups]}
+        return self.measured(own, outside, [*ignored, self.lowered], len(self.past))
 
     def batch(self, events: EventBatch) -> EngineBatch:
         """The events as the engine takes them."""
@@ -164,6 +184,7 @@ class Run(Recognition):
             "history": self.past.snapshot(),
             "lasts": self.past.lasts,
             "folding": None if self._folding is None else self._folding.kinds,
+            **({} if self._groups is None else {"groups": self._groups.snapshot()}),
         }
 
     def restore(self, state: dict[str, Any]) -> None:
@@ -178,6 +199,8 @@ class Run(Recognition):
         self.past.restore(state["history"], state["lasts"])
         if self._folding is not None:
             self._folding.restore(state["folding"])
+        if self._groups is not None:
+            self._groups.restore(state["groups"])
 
 
 def _ends_of(parts: list[MatchBatch]) -> np.ndarray:

@@ -6,7 +6,7 @@ once the attributes of the events are known.
 
 * `filters`: A FILTER as single conditions under AND and OR, and conditions with other names for their variables.
 * `selection`: The columns that SELECT computes: their names, and what the bare names in them stand for.
-* `grouping`: GROUP BY EVENT: a row for each event at which matches end, of aggregates over all of these matches.
+* `grouping`: GROUP BY: a row for each event at which matches end, each key or each hour, of aggregates over matches.
 * `check`: Checks names, streams, functions and regular expressions of a query, before anything is compiled.
 * `streams`: Variables of one stream: with `FROM S, T`, `S>R` holds the events of type R on S.
 * `scopes`: The variables that a formula defines, the scope of a condition, and copies with parts changed.

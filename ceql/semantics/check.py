@@ -311,7 +311,7 @@ class _Checker:
     def all_matches(self, call: ast.Call, clause: str) -> None:
         """Checks a call of `*`, which is all matches of a group."""
         if call.function != "COUNT":
-            raise self.error(f"{call.function}(*)", call.span, "COUNT(*) counts the matches of GROUP BY EVENT")
+            raise self.error(f"{call.function}(*)", call.span, "COUNT(*) counts the matches of GROUP BY")
         if clause == "FILTER":
             hint = "SELECT COUNT(*) … GROUP BY EVENT counts the matches that end at an event"
             raise self.error("COUNT(*) is no part of a condition", call.span, hint)

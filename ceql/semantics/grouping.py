@@ -1,7 +1,8 @@
-"""GROUP BY EVENT: a row for each event at which matches end, of aggregates over all of these matches.
+"""GROUP BY: a row for each event at which matches end, each key or each hour, of aggregates over all of these matches.
 
 Without GROUP BY, an aggregate is over the events that a variable took in one match; with it, over those in all matches
-of the group. So SELECT may have what is the same for the group: aggregates, attributes of PARTITION BY, MATCH_END.
+of the group. So SELECT may have aggregates, and what a group has: its key, GROUP_START, and MATCH_END of its last
+match.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final
 
+from ceql.semantics.selection import GROUP_START, MATCH_TIMES
 from ceql.syntax import ast
 from ceql.syntax.walk import is_aggregate, parts, replace
 from spaseq.core.errors import QuerySemanticsError, Span
@@ -34,11 +36,24 @@ def check_grouping(query: ast.Query, error: Problem) -> None:
     if query.limit is not None:
         hint = "a row is of all matches that end at an event; to_arrow().slice(0, 5) has the first rows"
         raise error("LIMIT counts matches, and GROUP BY lists none", query.limit.span, hint)
+    _check_groups(query, query.grouping, error)
     for column in columns:
-        _check_column(column.expression, error)
+        _check_column(column.expression, query.grouping, error)
 
 
-def _check_column(top: ast.Expression, error: Problem) -> None:
+def _check_groups(query: ast.Query, grouping: ast.Grouping, error: Problem) -> None:
+    if grouping.window:
+        hint = "GROUP BY EVENT is of the window of each event, GROUP BY 1 HOUR of each hour"
+        raise error("a window of WITHIN begins at each event, so a match lies in several", grouping.span, hint)
+    if grouping.event and (grouping.key or grouping.length is not None):
+        hint = "GROUP BY EVENT alone; an attribute of PARTITION BY and MATCH_END may be columns"
+        raise error("an event has one key and one time", grouping.span, hint)
+    if grouping.key and not query.partition:
+        hint = "PARTITION BY [user] … GROUP BY KEY has a row for each user"
+        raise error("GROUP BY KEY without PARTITION BY", grouping.span, hint)
+
+
+def _check_column(top: ast.Expression, grouping: ast.Grouping, error: Problem) -> None:
     for call in (part for part in parts(top) if is_aggregate(part)):
         if call.function not in OVER_MATCHES:
             name = call.function.removesuffix(" DISTINCT")
@@ -49,8 +64,13 @@ def _check_column(top: ast.Expression, error: Problem) -> None:
     for part in parts(replace(top, lambda part: ast.Null() if is_aggregate(part) else None)):
         match part:
             case ast.Attribute(name, None) if name == "MATCH_START":
-                hint = "MATCH_END is the time of the event at which all of them end"
+                hint = "MATCH_END is the time of the event at which all of them end, or the last one"
                 raise error("the matches of a group start at several events", part.span, hint)
+            case ast.Attribute(name, None) if not (
+                grouping.event or grouping.key or name in (*MATCH_TIMES, GROUP_START)
+            ):
+                hint = "GROUP BY KEY, 1 HOUR has a row for each key and hour"
+                raise error(f"{name} of which match?", part.span, hint)
             case ast.Attribute(name, str() as variable):
                 hint = f"write an aggregate: MIN({variable}.{name}), SUM({variable}.{name})"
                 raise error(f"{variable}.{name} of which match?", part.span, hint)

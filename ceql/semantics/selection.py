@@ -1,8 +1,8 @@
 """The columns that SELECT computes: their names, and what the bare names in them stand for.
 
 A bare name is an attribute of PARTITION BY, which all events of a match share, or `MATCH_START` or `MATCH_END`, the
-times of the match. With `NOT … FOR EVERY` it may also be `SILENCE`, the number of the silence behind it. A list of bare
-names that are all variables is a list of variables.
+times of the match. With `NOT … FOR EVERY` it may also be `SILENCE`, the number of the silence behind it, and with GROUP BY
+1 HOUR `GROUP_START`. A list of bare names that are all variables is a list of variables.
 """
 
 from __future__ import annotations
@@ -22,6 +22,8 @@ MATCH_TIMES: Final = ("MATCH_START", "MATCH_END")
 """The times of the event at which a match starts, and of that at which it ends."""
 SILENCE: Final = "SILENCE"
 """The number of the silence that a row reports."""
+GROUP_START: Final = "GROUP_START"
+"""The time at which a group of GROUP BY 1 HOUR begins."""
 
 
 def with_columns(query: ast.Query) -> ast.Query:
@@ -66,9 +68,10 @@ def bare_names(query: ast.Query) -> frozenset[str]:
 
 
 def match_names(query: ast.Query) -> tuple[str, ...]:
-    """The bare names that stand for something of the match itself."""
+    """The bare names that stand for something of the match, or the group, itself."""
+    timed = query.grouping is not None and query.grouping.length is not None
     repeats = any(isinstance(node, ast.Without) and node.every for node in walk(query.where))
-    return (*MATCH_TIMES, SILENCE) if repeats else MATCH_TIMES
+    return (*MATCH_TIMES, *((GROUP_START,) if timed else ()), *((SILENCE,) if repeats else ()))
 
 
 def column_name(column: ast.Column) -> str:
@@ -89,7 +92,7 @@ def with_whole_rows(query: ast.Query, partition: tuple[tuple[str, ...], ...]) ->
     """
     if query.grouping is not None:
         hint = "run it by itself, over events that are here; or leave GROUP BY out, and group the table of matches"
-        raise UnsupportedFeature("GROUP BY EVENT on Spark, or in a network of queries", hint=hint)
+        raise UnsupportedFeature("GROUP BY on Spark, or in a network of queries", hint=hint)
     written = query.selection.columns or tuple(
         ast.Column(
             ast.Call("COLLECT", (ast.Attribute(name.text, item.variable),)), ast.Name(f"{item.variable}.{name.text}")

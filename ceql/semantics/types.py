@@ -15,7 +15,7 @@ from ceql.operators.values import ELEMENTS, KIND_WORDS, LISTS, mismatch
 from ceql.semantics.check import conditions
 from ceql.semantics.schemas import Schema
 from ceql.semantics.scopes import defined_names, taking
-from ceql.semantics.selection import MATCH_TIMES, SILENCE, bare_names
+from ceql.semantics.selection import GROUP_START, MATCH_TIMES, SILENCE, bare_names
 from ceql.syntax import ast
 from ceql.syntax.printer import print_expression
 from spaseq.core.comparisons import COMPARISONS
@@ -151,7 +151,7 @@ class _Types:
                 return "text"
             case ast.Truth():
                 return "truth"
-            case ast.Attribute(name, None) if variable is None and name in MATCH_TIMES:
+            case ast.Attribute(name, None) if variable is None and name in (*MATCH_TIMES, GROUP_START):
                 return None  # a time, or a number if the times of events are
             case ast.Attribute("SILENCE", None) if variable is None and SILENCE not in bare_names(self.query):
                 return "number"

@@ -382,7 +382,16 @@ class AfterMatch(Node):
 
 @dataclass(frozen=True, slots=True)
 class Grouping(Node):
-    """`GROUP BY EVENT`: a row for all matches that end at one event."""
+    """`GROUP BY EVENT`, `GROUP BY KEY, 1 HOUR`: a row for all matches of a group.
+
+    `event`: by the event at which they end, `key`: by that of PARTITION BY, `length`: by the time at which they end, in
+    stretches of so many ns. `window`: by what is no group, for an error.
+    """
+
+    event: bool = False
+    key: bool = False
+    length: int | None = None
+    window: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -93,8 +93,8 @@ _SLIPS: Final = tuple(
         (
             r"\bCOUNT\s*\(\s*\*[\s\S]*\bGROUP\s+BY",
             r"",
-            "CEQL reports matches, not groups of a key: PARTITION BY [key] finds the matches of each key, and GROUP BY "
-            "EVENT gives a row for all of them that end at one event",
+            "a group is an EVENT at which matches end, a KEY of PARTITION BY, or a time: PARTITION BY [user] GROUP BY "
+            "KEY, 1 HOUR",
         ),
         (r"SELECT\b.*\w\s*\.", r"\*", "attributes are named one by one: SELECT x.price, x.time"),
         (r"SELECT\s+(?:FIRST\s+)?EVERY\s*\*\s*(?:FROM|WHERE)", r"\w", _EVERY),
@@ -136,12 +136,12 @@ _SLIPS: Final = tuple(
         (
             r"PARTITION\s+BY\b[\s\S]*\bGROUP\s+BY",
             r"",
-            "GROUP BY EVENT is of the matches that end at one event; a table has other groups: to_pandas(), DuckDB",
+            "GROUP BY KEY has a row for each key of PARTITION BY; a table has other groups: to_pandas(), DuckDB",
         ),
         (
             r"\bGROUP\s+BY",
             r"",
-            "to treat each key on its own write PARTITION BY [key]; GROUP BY EVENT is of matches that end at one event",
+            "to treat each key on its own write PARTITION BY [key]; GROUP BY KEY then has a row for each",
         ),
         (r"\bIN", r"\(", "sets are written in braces: IN {'a', 'b'}"),
         (r"\bIN", r"[\d-]", "sets and ranges are written in braces: IN {1, 2}, IN {1..3}"),
@@ -302,8 +302,10 @@ def _where(error: UnexpectedInput, text: str) -> tuple[int, int, set[str]]:
 
 def _words(terminals: Iterable[str]) -> tuple[str, ...]:
     found = set(terminals) - {"MORETHAN"}
-    if {"EVENT", "ROW"} <= found or found == {"EVENT"}:  # of AFTER MATCH and GROUP BY: no plural there
+    if {"EVENT", "ROW"} <= found:  # of AFTER MATCH: no plural there
         return ("EVENT",)
+    if {"EVENT", "KEY"} <= found:  # of GROUP BY
+        return ("EVENT", "KEY", "a duration")
     if "BOUNDS" in found:
         found -= {"PLUS", "STAR", "LOOP", "LBRACE", "QMARK"}
     if "LSQB" not in found:  # behind x[…], of which few mean x[0].price

@@ -123,7 +123,7 @@ class _Builder:
             self.consume(parts["consume"]) if "consume" in parts else None,
             self.limit(parts["limit"]) if "limit" in parts else None,
             self.after(_trees(parts["after_match"])[0]) if "after_match" in parts else None,
-            ast.Grouping(span=self.span(parts["group"])) if "group" in parts else None,
+            self.grouping(parts["grouping"]) if "grouping" in parts else None,
             span=self.span(tree),
         )
 
@@ -214,6 +214,21 @@ class _Builder:
         if total not in _INT64:
             raise self.error(f"this {what} is longer than time itself", self.span(tree), f"{what}s go up to 292 years")
         return total
+
+    def grouping(self, tree: Tree[Token]) -> ast.Grouping:
+        found: dict[str, Tree[Token]] = {}
+        for group in _trees(tree):
+            if str(group.data) in found:
+                raise self.error("GROUP BY has this twice", self.span(group), "leave one out")
+            found[str(group.data)] = group
+        times = found.get("group_time")
+        length = None if times is None else self.duration(times, "stretch of time")
+        if times is not None and not length:
+            raise self.error(
+                "no match ends within no time", self.span(times), "GROUP BY 1 HOUR has a row for each hour"
+            )
+        return ast.Grouping("group_event" in found, "group_key" in found, length, "group_window" in found,
+                            span=self.span(tree))  # fmt: skip
 
     def consume(self, tree: Tree[Token]) -> ast.Consumption:
         return ast.Consumption(ast.Consume(_token(tree).upper()), span=self.span(tree))
@@ -577,7 +592,7 @@ _CONDITIONS: Final = (
 )  # fmt: skip
 _REPEATS: Final = ("repeat_signed", "repeat_exactly", "repeat_from", "repeat_to", "repeat")
 _CLAUSE_WORDS: Final = {"partition": "PARTITION BY", "clause": "WITHIN", "consume": "CONSUME BY", "limit": "LIMIT",
-                        "after_match": "AFTER MATCH", "group": "GROUP BY"}  # fmt: skip
+                        "after_match": "AFTER MATCH", "grouping": "GROUP BY"}  # fmt: skip
 
 
 def _trees(tree: Tree[Token]) -> list[Tree[Token]]:

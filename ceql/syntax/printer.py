@@ -40,7 +40,7 @@ def print_query(query: ast.Query) -> str:
         variable = "" if named is None else f" {_variable(named.text)}"
         lines.append(f"AFTER MATCH {query.after.rule.value}{variable}")
     if query.grouping is not None:
-        lines.append("GROUP BY EVENT")
+        lines.append("GROUP BY " + print_grouping(query.grouping))
     return "\n".join(lines)
 
 
@@ -73,6 +73,13 @@ def print_within(within: ast.Within) -> str:
         case ast.WithinAttribute(size, attribute):
             return f"{_number(size)} [{_name(attribute.text)}]"
     raise InternalError(f"no text for {type(within).__name__}")
+
+
+def print_grouping(grouping: ast.Grouping) -> str:
+    """The text behind GROUP BY."""
+    words = {"EVENT": grouping.event, "KEY": grouping.key, "WINDOW": grouping.window}
+    found = [word for word, there in words.items() if there]
+    return ", ".join([*found, *([] if grouping.length is None else [_duration(grouping.length)])])
 
 
 def _duration(nanoseconds: int) -> str:

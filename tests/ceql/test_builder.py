@@ -364,7 +364,7 @@ def test_every_clause_of_the_grammar_has_a_method() -> None:
     rule = re.search(r"^clause:(.*?)\n\w", grammar, re.MULTILINE | re.DOTALL)
     assert rule is not None
     assert set(re.findall(r"-> (\w+)", rule[1])) | {"within"} == {
-        "partition", "consume", "limit", "after_match", "within", "group",
+        "partition", "consume", "limit", "after_match", "within", "grouping",
     }  # fmt: skip
 
 

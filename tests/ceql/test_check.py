@@ -113,6 +113,21 @@ hint: an aggregate is about one variable""",
   SELECT COUNT(*) AS n WHERE A GROUP BY EVENT LIMIT 2
                                               ^^^^^^^
 hint: a row is of all matches that end at an event; to_arrow().slice(0, 5) has the first rows""",
+    "SELECT COUNT(*) AS n WHERE A GROUP BY EVENT, KEY": """\
+<query>:1:30: an event has one key and one time
+  SELECT COUNT(*) AS n WHERE A GROUP BY EVENT, KEY
+                               ^^^^^^^^^^^^^^^^^^^
+hint: GROUP BY EVENT alone; an attribute of PARTITION BY and MATCH_END may be columns""",
+    "SELECT COUNT(*) AS n WHERE A GROUP BY KEY": """\
+<query>:1:30: GROUP BY KEY without PARTITION BY
+  SELECT COUNT(*) AS n WHERE A GROUP BY KEY
+                               ^^^^^^^^^^^^
+hint: PARTITION BY [user] … GROUP BY KEY has a row for each user""",
+    "SELECT k, COUNT(*) AS n WHERE A PARTITION BY [k] GROUP BY 1 HOUR": """\
+<query>:1:8: k of which match?
+  SELECT k, COUNT(*) AS n WHERE A PARTITION BY [k] GROUP BY 1 HOUR
+         ^
+hint: GROUP BY KEY, 1 HOUR has a row for each key and hour""",
 }
 
 

@@ -1,4 +1,4 @@
-"""GROUP BY EVENT: numbers beyond what can be listed, kinds of values, and what it does not go with."""
+"""GROUP BY: numbers beyond what can be listed, kinds of values, keys and times, and what it does not go with."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 import ceql
-from spaseq.core.errors import EventError, OptionError, UnsupportedFeature
+from spaseq.core.errors import BudgetExceeded, EventError, OptionError, QuerySyntaxError, UnsupportedFeature
 
 MOST = (1 << 63) - 1
 
@@ -92,7 +92,7 @@ def test_what_it_does_not_go_with() -> None:
         query.run([], valuations=True)
     with pytest.raises(UnsupportedFeature, match="GROUP BY"):
         query.timed_out()
-    with pytest.raises(UnsupportedFeature, match="GROUP BY EVENT, in a network"):
+    with pytest.raises(UnsupportedFeature, match="GROUP BY, in a network"):
         ceql.Network({"q": text})
     with pytest.raises(UnsupportedFeature, match="NOT at the end"):
         ceql.compile("SELECT COUNT(*) AS n WHERE A ; NOT B WITHIN 5 SECONDS GROUP BY EVENT")
@@ -120,3 +120,74 @@ def test_keys_and_alerts() -> None:
     assert {match.end: match.row for match in query.run(events)} == wanted
     assert list(query.alerts().run(events)) == sorted(wanted)
     assert query.run(events).count() == len(wanted)
+
+
+COLUMNS = "COUNT(*) AS n, SUM(b.v) AS s, MAX(b.v) AS m"
+FORMULA = "WHERE A AS a ; B AS b PARTITION BY [k] WITHIN 20 SECONDS"
+
+
+def stream(count: int) -> list[dict[str, Any]]:
+    rng, time = random.Random(7), 0
+    found = []
+    for _ in range(count):
+        time += rng.randrange(4)
+        found.append(
+            {"type": rng.choice("AB"), "k": rng.choice([1, 1.0, "1", True]), "v": rng.randrange(9), "time": time}
+        )
+    return found
+
+
+def key_of(value: Any) -> str:
+    """1 and 1.0 are one key; '1' and TRUE are others."""
+    return value if isinstance(value, str) else f"{type(value) is bool} {float(value)}"
+
+
+@pytest.mark.parametrize("by", ["KEY", "10 SECONDS", "KEY, 10 SECONDS"])
+def test_groups_are_sums_of_events(by: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """In batches, pushed one by one, and after snapshots, with rows that are added often."""
+    monkeypatch.setattr("ceql.results.groups._FEW", 2)
+    events, key, start = stream(300), "k, " * ("KEY" in by), "GROUP_START, " * ("10" in by)
+    wanted: dict[Any, Any] = {}
+    for match in ceql.compile(f"SELECT k, MATCH_END AS at, {COLUMNS} {FORMULA} GROUP BY EVENT").run(events):
+        row = match.row
+        group = (key_of(row["k"]) if key else "", row["at"] // 10 * 10 if start else 0)
+        n, s, m = wanted.get(group, (0, 0, 0))
+        wanted[group] = n + row["n"], s + row["s"], max(m, row["m"])
+    query = ceql.compile(f"SELECT {key}{start}{COLUMNS} {FORMULA} GROUP BY {by}")
+    matches = query.run(events)
+    found = [match.row for match in matches]
+    own = {(key_of(row.get("k", "")), row.get("GROUP_START", 0)): (row["n"], row["s"], row["m"]) for row in found}
+    assert own == wanted and len(found) == len(wanted) == query.run(events).count()
+    session, pushed = query.open(), []
+    for i, event in enumerate(events):
+        pushed += session.push(event)
+        if i % 90 == 40:
+            session = query.open(session.snapshot())
+    assert [match.row for match in [*pushed, *session.close()]] == found
+
+
+def test_rows_of_an_hour_come_with_the_first_event_behind_it_or_by_the_clock() -> None:
+    query = ceql.compile("SELECT GROUP_START, COUNT(*) AS n WHERE A GROUP BY 10 SECONDS")
+    session = query.open()
+    assert not session.push([{"type": "A", "time": 1}, {"type": "A", "time": 9.5}])
+    assert [match.row for match in session.push({"type": "X", "time": 10})] == [{"GROUP_START": 0, "n": 2}]
+    assert not session.push({"type": "A", "time": 12})
+    assert [match.row["n"] for match in session.advance(20 * 10**9)] == [1]
+    assert not session.close()
+
+
+def test_groups_have_a_budget() -> None:
+    text = "SELECT k, COUNT(*) AS n WHERE A PARTITION BY [k] WITHIN 1 SECOND GROUP BY KEY"
+    query = ceql.compile(text, settings=ceql.Settings(partitions=5000))
+    events = [{"type": "A", "k": k, "time": 2 * k} for k in range(6000)]
+    with pytest.raises(BudgetExceeded, match="partitions is 5,000"):
+        query.run(events).to_arrow()
+    assert "each has a row of GROUP BY" in query.explain()
+
+
+def test_wrong_groups() -> None:
+    for text, problem in [("KEY, KEY", "twice"), ("0 SECONDS", "within no time"), ("user", "a KEY of PARTITION BY")]:
+        with pytest.raises(QuerySyntaxError, match=problem):
+            ceql.compile(f"SELECT COUNT(*) AS n WHERE A PARTITION BY [user] GROUP BY {text}")
+    with pytest.raises(OptionError, match="each kind of group once"):
+        ceql.event("A").over("k").group_by("key", "key")

@@ -112,7 +112,9 @@ class _Calls:
         if tree.limit is not None:
             query = query.limit(tree.limit.count)
         if tree.grouping is not None:
-            query = query.group_by("event")
+            of, length = tree.grouping, tree.grouping.length
+            words = [word for word, there in (("event", of.event), ("key", of.key)) if there]
+            query = query.group_by(*words, *([] if length is None else [f"{length}ns"]))
         if tree.after is not None:
             of = () if tree.after.variable is None else (self.variable(tree.after.variable.text),)
             query = query.after_match(tree.after.rule.name.lower(), *of)

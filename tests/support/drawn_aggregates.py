@@ -13,6 +13,8 @@ from tests.support import drawn_totals, oracle, strategies
 from tests.support.oracle import evaluate_valuations, variables_of
 from tests.support.strategies import CeqlCase
 
+LENGTHS = {"1 SECOND": 1000, "3 SECONDS": 3000, "2500 MILLISECONDS": 2500}
+"""Stretches of time, in milliseconds."""
 FUNCTIONS = ("COUNT", "SUM", "SUM", "AVG", "MIN", "MAX")
 ARGUMENTS: dict[str, Callable[[dict[str, Any]], Any]] = {
     "{}.a": lambda e: e.get("a"),
@@ -25,10 +27,11 @@ ARGUMENTS: dict[str, Callable[[dict[str, Any]], Any]] = {
 @dataclass(frozen=True, slots=True)
 class AggregatesCase:
     """A query without columns, and its columns: (function, variable, argument) each; no variable for COUNT(*), no
-    argument for the events of a variable."""
+    argument for the events of a variable. `group`: the text behind GROUP BY."""
 
     base: CeqlCase
     columns: tuple[tuple[str, str, str], ...]
+    group: str = "EVENT"
 
     @property
     def events(self) -> tuple[tuple[tuple[str, Any], ...], ...]:
@@ -41,7 +44,7 @@ class AggregatesCase:
     @property
     def text(self) -> str:
         listed = ", ".join(f"{_call(*column)} AS c{i}" for i, column in enumerate(self.columns))
-        return self.base.text.replace("*", listed, 1) + " GROUP BY EVENT"
+        return self.base.text.replace("*", listed, 1) + f" GROUP BY {self.group}"
 
 
 def _call(function: str, variable: str, argument: str) -> str:
@@ -74,7 +77,13 @@ def _draw(rng: random.Random) -> AggregatesCase:
     base = CeqlCase(query, drawn_totals.with_decimals(rng, base.events))
     names = [name for name in sorted(variables_of(query.formula)) if ">" not in name]
     columns = [_column(rng, names) for _ in range(rng.choice((1, 2, 3)))]
-    return AggregatesCase(base, tuple(columns))
+    by_key, by_time = bool(query.partition) and rng.random() < 0.5, _is_timed(base) and rng.random() < 0.5
+    by = [*(["KEY"] if by_key else []), *([rng.choice(list(LENGTHS))] if by_time else [])]
+    return AggregatesCase(base, tuple(columns), ", ".join(by) or "EVENT")
+
+
+def _is_timed(base: CeqlCase) -> bool:
+    return bool(base.events) and "time" in dict(base.events[0])
 
 
 def _column(rng: random.Random, names: list[str]) -> tuple[str, str, str]:
@@ -86,23 +95,37 @@ def _column(rng: random.Random, names: list[str]) -> tuple[str, str, str]:
 
 
 def rows(drawn: AggregatesCase) -> Counter[Any]:
-    """The rows by definition: the values of the columns, of each event at which matches end."""
+    """The rows by definition: the values of the columns, of each event at which matches end, or each key and stretch of
+    time of these events."""
     read = {variable for _, variable, _ in drawn.columns if variable}
     after = drawn.base.query.after
     if read and after is not None and after[1]:  # matches show it beside what columns read
         read.add(after[1])
-    found: dict[int, set[Any]] = {}
+    found: dict[Any, set[Any]] = {}
     for start, end, taken in evaluate_valuations(drawn.base.query, drawn.stream):
         every = frozenset().union(*(at for _, at in taken)) if taken else frozenset()
-        found.setdefault(end, set()).add((start, every, tuple((x, at) for x, at in taken if x in read)))
+        match = (start, end, every, tuple((x, at) for x, at in taken if x in read))
+        found.setdefault(_group(drawn, end, every), set()).add(match)
     return Counter(tuple(_value(column, group, drawn.stream) for column in drawn.columns) for group in found.values())
+
+
+def _group(drawn: AggregatesCase, end: int, every: frozenset[int]) -> Any:
+    """The group of a match: an event, or the key and the stretch of time of its last event."""
+    if drawn.group == "EVENT":
+        return end
+    event, parts = drawn.stream[end], drawn.group.split(", ")
+    key = [
+        next((event[n] for n in bracket if event.get(n) is not None), None) for bracket in drawn.base.query.partition
+    ]
+    seconds = [int(Fraction(str(event["time"])) * 1000 // LENGTHS[part]) for part in parts if part in LENGTHS]
+    return tuple(key) if "KEY" in parts else (), tuple(seconds)
 
 
 def _value(column: tuple[str, str, str], group: set[Any], stream: list[dict[str, Any]]) -> Any:
     function, variable, argument = column
     if not variable:
         return len(group)
-    events = [stream[i] for _, _, taken in group for x, at in taken if x == variable for i in at]
+    events = [stream[i] for _, _, _, taken in group for x, at in taken if x == variable for i in at]
     if not argument:
         return len(events)
     values = [v for v in map(ARGUMENTS[argument], events) if v is not None]
@@ -120,5 +143,8 @@ def smaller_aggregates(drawn: AggregatesCase) -> Iterator[AggregatesCase]:
             yield replace(drawn, columns=drawn.columns[:i] + drawn.columns[i + 1 :])
     for base in strategies.smaller_ceql(drawn.base):
         names = variables_of(base.query.formula)
-        if base.query.select is None and all(not v or v in names for _, v, _ in drawn.columns):
+        fits = ("KEY" not in drawn.group or base.query.partition) and (
+            drawn.group in ("EVENT", "KEY") or _is_timed(base)
+        )
+        if fits and base.query.select is None and all(not v or v in names for _, v, _ in drawn.columns):
             yield replace(drawn, base=base)

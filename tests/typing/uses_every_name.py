@@ -93,6 +93,7 @@ def built() -> ceql.PatternQuery:
         one=ceql.lit(1),
         took=ceql.match_end - ceql.match_start,
         n=ceql.match_count,
+        since=ceql.group_start,
     )
 
 

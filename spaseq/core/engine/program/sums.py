@@ -13,6 +13,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from spaseq.core.engine.kernels.sums.layout import Rows, Takes
+from spaseq.core.snapshot import array, expect
 
 Labels = tuple[frozenset[str], ...] | None
 
@@ -33,6 +34,9 @@ class Summed(Protocol):
 
     def kinds(self) -> list[list[Any]]:
         """The kinds of the values that an evaluation has met, none before the first event: lists of plain values."""
+
+    def read_kinds(self, kinds: Any) -> list[list[Any]]:
+        """`kinds` of a snapshot. `OptionError` if they are none."""
 
     def weights(self, batch: Any, rows: np.ndarray, may: np.ndarray, labels: Labels, kinds: list[list[Any]]) -> Rows:
         """The numbers of these rows of a batch: not negative if they are added, NO_LEAST for no value. `may`: bool
@@ -58,3 +62,18 @@ class Sums:
 def no_rows(summed: Summed, count: int = 0) -> Rows:
     """`count` rows of no runs."""
     return Rows(np.zeros((count, summed.totals + summed.least), np.int64), np.zeros((count, summed.doubles)))
+
+
+def plain_rows(name: str, rows: Rows | Sums) -> dict[str, np.ndarray]:
+    """Rows as arrays that snapshots hold."""
+    doubles = np.ascontiguousarray(rows.floats).ravel()
+    return {name: rows.ints.ravel(), f"{name}_doubles": doubles.view(np.int64)}
+
+
+def read_rows(summed: Summed, state: dict[str, Any], name: str, count: int) -> Rows:
+    """The opposite of `plain_rows`: `count` rows of a snapshot. `OptionError` for others."""
+    shape = no_rows(summed, count)
+    ints = array(state[name], name, rows=shape.ints.size).reshape(shape.ints.shape)
+    floats = array(state[f"{name}_doubles"], name, rows=shape.floats.size).view(np.float64)
+    expect(not ints.size or ints[:, : summed.totals].min() >= 0, "sums that are not negative")
+    return Rows(ints, floats.reshape(shape.floats.shape))

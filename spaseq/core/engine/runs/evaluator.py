@@ -338,6 +338,7 @@ class Evaluator(Evaluation):
         for silence, known in zip(evaluator.silences.values(), state["silences"], strict=True):
             silence.restore(known)
         if state["handed_over"]:
+            expect(not isinstance(evaluator.run, SummingRun), "an evaluation that aggregates as it began")
             evaluator._handed_over, evaluator.run = True, evaluator._set_by_set()
         evaluator.run.restore(state["run"], evaluator.alphabet.vectors)
         return evaluator

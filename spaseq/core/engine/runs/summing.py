@@ -18,7 +18,7 @@ from spaseq.core.engine.kernels.sums.layout import Held, Output, Rows
 from spaseq.core.engine.kernels.sums.machine import run_sums
 from spaseq.core.engine.program.matches import Emit, MatchBatch
 from spaseq.core.engine.program.program import Program
-from spaseq.core.engine.program.sums import Sums, no_rows
+from spaseq.core.engine.program.sums import Sums, no_rows, plain_rows, read_rows
 from spaseq.core.engine.runs.base import LiveSets, Run
 from spaseq.core.errors import BudgetExceeded
 from spaseq.core.jit import Bound, Kernel, attempt_events
@@ -280,19 +280,17 @@ class SummingRun(Run):
             "places": held.chain[flat, s.PLACE],
             "entries": np.array([len(part) for part in entries], np.int64),
             "starts": held.links[fronts, s.START],
-            **_plain("weights", Rows(held.weights.ints[flat], held.weights.floats[flat])),
-            **_plain("front", Rows(held.front.ints[vectors], held.front.floats[vectors])),
-            **_plain("back", held.back),
-            **_plain("matrix", held.matrix),
+            **plain_rows("weights", Rows(held.weights.ints[flat], held.weights.floats[flat])),
+            **plain_rows("front", Rows(held.front.ints[vectors], held.front.floats[vectors])),
+            **plain_rows("back", held.back),
+            **plain_rows("matrix", held.matrix),
         }
 
     def restore(self, state: dict[str, Any], vectors: list[int]) -> None:
         live = LiveSets.restore(state["live"], self._arena)
         self._take_bounds(live)
         self.add_classes(vectors)
-        kinds = [list(kind) for kind in state["kinds"]]
-        expect(len(kinds) == len(self._kinds), "a kind for each aggregate")
-        self._kinds = kinds
+        self._kinds = self._summed.read_kinds(state["kinds"])
         self._cache.restore(state["states"])
         self._cache.learn(list(range(len(self._cache))))
         width = state["width"]
@@ -327,25 +325,12 @@ class SummingRun(Run):
         all_keyed[:, s.FRONT] = np.where(entries > 0, first, k.NIL)
         all_keyed[:, s.LENGTH] = np.maximum(events, 0)  # no fewer than starts among them
         self._take(
-            own=own, keyed=all_keyed, chain=chain, links=links, weights=self._restore_rows(state, "weights", count),
-            front=self._restore_rows(state, "front", fronts * width),
-            back=self._restore_rows(state, "back", keys * width),
-            matrix=self._restore_rows(state, "matrix", keys * width * width),
+            own=own, keyed=all_keyed, chain=chain, links=links,
+            weights=read_rows(self._summed, state, "weights", count),
+            front=read_rows(self._summed, state, "front", fronts * width),
+            back=read_rows(self._summed, state, "back", keys * width),
+            matrix=read_rows(self._summed, state, "matrix", keys * width * width),
         )  # fmt: skip
-
-    def _restore_rows(self, state: dict[str, Any], name: str, count: int) -> Rows:
-        """Rows of a snapshot, `count` of them."""
-        shape = self._rows(count)
-        ints = array(state[name], name, rows=shape.ints.size).reshape(shape.ints.shape)
-        floats = array(state[f"{name}_doubles"], name, rows=shape.floats.size).view(np.float64)
-        expect(not ints.size or ints[:, : self._summed.totals].min() >= 0, "sums that are not negative")
-        return Rows(ints, floats.reshape(shape.floats.shape))
-
-
-def _plain(name: str, rows: Rows) -> dict[str, np.ndarray]:
-    """Rows as arrays that snapshots hold."""
-    doubles = np.ascontiguousarray(rows.floats).ravel()
-    return {name: rows.ints.ravel(), f"{name}_doubles": doubles.view(np.int64)}
 
 
 def _chain_from(links: np.ndarray, first: int) -> list[int]:
