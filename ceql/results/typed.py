@@ -36,7 +36,7 @@ _KINDS: Final[dict[Any, tuple[type, ...]]] = {
     None: (type(None),),
     type(None): (type(None),),
 }
-"""The classes of the values of rows that an annotation admits; as for type checkers, int is a float, datetime a date."""
+"""The classes of the values of rows that an annotation admits. As in type checkers, int is a float."""
 _WORDS: Final = "int, float, str, bool, datetime, date, timedelta, Decimal, bytes, list and None"
 _HINT: Final = "a dataclass, a NamedTuple, a TypedDict or a pydantic model, with a field for each column that is wanted"
 
