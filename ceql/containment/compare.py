@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 from ceql.containment import letters as alphabet
@@ -15,7 +15,7 @@ from ceql.expressions.predicates import Satisfies, StreamIs, TypeIs
 from ceql.guards.guard import Guard
 from ceql.query import Query, compile_query
 from ceql.syntax.ast import Condition
-from ceql.syntax.printer import print_expression
+from ceql.syntax.printer import print_expression, print_query
 from ceql.syntax.walk import aggregates_of, attributes_of
 from spaseq.core.containment.deciding import Known, choose_alike, relation_of, reports_all
 from spaseq.core.containment.product import Automaton, Bounds, Budget, Found, search
@@ -52,7 +52,8 @@ def compare(
     SELECT asks for valuations of both. `settings` are of queries given as text, and `compared_steps` bounds the
     search. `streams`: the random streams that are tried if the search does not decide.
 
-    A stream that shows a difference has been run by the engine. The columns that SELECT computes are not compared.
+    A stream that shows a difference has been run by the engine. The columns that SELECT computes are not compared; of
+    queries with GROUP BY the matches are that they count.
     Raises the errors of `compile_query` for a text, and `UnsupportedFeature` for NOT … FOR EVERY.
 
     >>> print(compare("SELECT * WHERE A ; B", "SELECT * WHERE A : B").relation)
@@ -61,7 +62,7 @@ def compare(
     expect_type("valuations", valuations, bool, "it is True or False")
     expect_count("streams", streams)
     queries = [
-        query if isinstance(query, Query) else compile_query(query, f"<{name}>", settings)
+        _listing(query if isinstance(query, Query) else compile_query(query, f"<{name}>", settings))
         for name, query in (("old", old), ("new", new))
     ]
     if any(query.compiled.repeats for query in queries):
@@ -69,6 +70,14 @@ def compare(
         raise UnsupportedFeature("queries with NOT … FOR EVERY are not compared", hint=hint)
     asked = valuations or any(query.compiled.valuations for query in queries)
     return _Case(Engine(queries[0], queries[1], asked), streams, settings or queries[1].settings).decide()
+
+
+def _listing(query: Query) -> Query:
+    """The query; one with GROUP BY without it, since its rows do not tell which matches they are of."""
+    if query.tree.grouping is None:
+        return query
+    listing = replace(query.tree, selection=replace(query.tree.selection, columns=()), grouping=None)
+    return compile_query(print_query(listing), query.compiled.source, query.settings)
 
 
 @dataclass(slots=True)
@@ -96,7 +105,7 @@ class _Case:
             raise
         except BudgetExceeded as error:
             self.reasons.append(str(error).replace("\nhint: ", ": "))
-        if self._open:
+        if self._open and self.engine.same_streams:
             try:
                 self._try_streams()
             except Refused as refused:
@@ -117,7 +126,8 @@ class _Case:
         relation = relation_of(self._fact("old"), self._fact("new"), self._fact("both"))
         if relation is Relation.UNDECIDED:
             reason = "; ".join(dict.fromkeys(self.reasons))
-            reason += f"; of {self.streams:,} random streams none shows a match {_words(self._open)}"
+            if self.engine.same_streams:
+                reason += f"; of {self.streams:,} random streams none shows a match {_words(self._open)}"
         elif self.reasons:
             reason = f"shown by streams ({'; '.join(dict.fromkeys(self.reasons))})"
         else:
@@ -209,7 +219,8 @@ class _Case:
         except EventError:
             return
         for witness in found:
-            self.shown.setdefault(witness.reported_by, witness if exact else self._shorten(witness))
+            if witness.reported_by not in self.shown:
+                self.shown[witness.reported_by] = witness if exact else self._shorten(witness)
 
     def _shorten(self, witness: Witness) -> Witness:
         """A witness without the events that it does not need."""

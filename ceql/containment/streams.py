@@ -33,8 +33,13 @@ class Engine:
 
     @property
     def streams(self) -> tuple[str, ...]:
-        """The streams that the queries read, which are the same; () if they name none."""
+        """The streams that the old query reads; () if it names none."""
         return self.old.compiled.named_streams
+
+    @property
+    def same_streams(self) -> bool:
+        """True if the queries read the same streams, so that both can be run over one input."""
+        return set(self.streams) == set(self.new.compiled.named_streams)
 
     @property
     def needs_times(self) -> bool:

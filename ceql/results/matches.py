@@ -235,11 +235,13 @@ class MatchTable:
         m, high = self.matches, max(low, high)
         first, last = m.offsets[low], m.offsets[high]
         labels = None if m.labels is None else m.labels[first:last]
+        sums = None if m.sums is None else m.sums[low:high]
         offsets = m.offsets[low : high + 1] - first
         silences = None if m.silences is None else m.silences[low:high]
         cut = MatchBatch(
-            m.start[low:high], m.end[low:high], offsets, m.positions[first:last], labels=labels, silences=silences
-        )
+            m.start[low:high], m.end[low:high], offsets, m.positions[first:last],
+            labels=labels, sums=sums, silences=silences,
+        )  # fmt: skip
         return MatchTable(cut, self.history, self.bindings, self.computing)
 
     def rows(self, *, natural: bool = False) -> pa.Table:

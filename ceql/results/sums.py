@@ -19,10 +19,12 @@ import pyarrow as pa
 
 from ceql.expressions.vectorized import operand
 from ceql.operators.columns import arrow_from
-from ceql.operators.functions import FUNCTIONS
+from ceql.operators.functions import FUNCTIONS, plural
 from ceql.operators.times import nearest
 from ceql.operators.values import KIND_WORDS, kind_of, mismatch
+from ceql.semantics.grouping import EXTREMES_HINT, EXTREMES_OF
 from ceql.syntax import ast
+from ceql.syntax.printer import print_expression
 from ceql.syntax.walk import aggregates_of, attributes_of, variables_of
 from spaseq.core.engine import MatchBatch
 from spaseq.core.engine.kernels.sums.layout import MOST, NO_LEAST, Rows, Takes
@@ -309,11 +311,14 @@ def _numbers_of_each(
 def _note(term: _Term, found: str, kind: list[Any]) -> None:
     """Note the kind of a term's values."""
     for name in sorted(term.functions - {"COUNT"}):
-        if name not in _EXTREMES and not FUNCTIONS[name].accepts(0, found):
-            raise FUNCTIONS[name].wrong(0, found)
-        if found not in ("number", "time", "duration"):
-            hint = "with GROUP BY they are of numbers, times and durations"
-            raise EventError(f"{name} of {KIND_WORDS[found]} over all matches", hint=hint)
+        if name in _EXTREMES:
+            fits, hint = found in EXTREMES_OF, EXTREMES_HINT
+        else:
+            fits, hint = FUNCTIONS[name].accepts(0, found), f"{name} is of {plural(FUNCTIONS[name].kind_at(0))}"
+        if not fits:
+            assert term.argument is not None
+            problem = f"{name} of {print_expression(term.argument)} over all matches, which is {KIND_WORDS[found]}"
+            raise EventError(problem, hint=hint)
     if term.functions <= {"COUNT"}:
         return
     if kind[0] is None:

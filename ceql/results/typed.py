@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import dataclasses
 import datetime
+import decimal
 import functools
 import types
 import typing
@@ -27,14 +28,16 @@ _KINDS: Final[dict[Any, tuple[type, ...]]] = {
     str: (str,),
     bool: (bool,),
     datetime.datetime: (datetime.datetime,),
-    datetime.date: (datetime.datetime,),
+    datetime.date: (datetime.date,),
     datetime.timedelta: (datetime.timedelta,),
+    decimal.Decimal: (decimal.Decimal,),
+    bytes: (bytes,),
     dict: (dict,),
     None: (type(None),),
     type(None): (type(None),),
 }
-"""The classes of the values of rows that an annotation admits; int is a float, as for type checkers."""
-_WORDS: Final = "int, float, str, bool, datetime, timedelta, list and None"
+"""The classes of the values of rows that an annotation admits. As in type checkers, int is a float."""
+_WORDS: Final = "int, float, str, bool, datetime, date, timedelta, Decimal, bytes, list and None"
 _HINT: Final = "a dataclass, a NamedTuple, a TypedDict or a pydantic model, with a field for each column that is wanted"
 
 
@@ -175,7 +178,8 @@ def _names_of(kinds: tuple[type, ...] | None) -> str:
 
 
 def _text_of(value: Any) -> str:
-    return "NULL" if value is None else f"{value!r:.60}, a {value.__class__.__name__}"
+    name = value.__class__.__name__
+    return "NULL" if value is None else f"{value!r:.60}, a{'n' if name[0] in 'aeiou' else ''} {name}"
 
 
 def _remedy(field: _Field, value: Any) -> str:

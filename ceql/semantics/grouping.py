@@ -17,6 +17,9 @@ from spaseq.core.errors import QuerySemanticsError, Span
 
 OVER_MATCHES: Final = ("COUNT", "SUM", "AVG", "MIN", "MAX")
 """The aggregates over all matches, which can be had without a list of them."""
+EXTREMES_OF: Final = ("number", "time", "duration")
+"""The kinds of values that MIN and MAX over all matches are of."""
+EXTREMES_HINT: Final = "with GROUP BY, MIN and MAX are of numbers, times and durations"
 Problem = Callable[[str, Span, str], QuerySemanticsError]
 
 

@@ -13,11 +13,13 @@ from ceql.operators.functions import FUNCTIONS, Function, kind_words, plural
 from ceql.operators.times import KINDS as SPANS
 from ceql.operators.values import ELEMENTS, KIND_WORDS, LISTS, mismatch
 from ceql.semantics.check import conditions
+from ceql.semantics.grouping import EXTREMES_HINT, EXTREMES_OF
 from ceql.semantics.schemas import Schema
 from ceql.semantics.scopes import defined_names, taking
 from ceql.semantics.selection import GROUP_START, MATCH_TIMES, SILENCE, bare_names
 from ceql.syntax import ast
 from ceql.syntax.printer import print_expression
+from ceql.syntax.walk import is_aggregate
 from spaseq.core.comparisons import COMPARISONS
 from spaseq.core.errors import EventError, QuerySemanticsError, Span
 from spaseq.core.events import parse_time
@@ -231,6 +233,9 @@ class _Types:
                 )
             if kind in (*ELEMENTS, "truth"):
                 raise self.error(f"{function.name} of {KIND_WORDS[kind]}", argument.span, "these have no order")
+            if self.query.grouping is not None and is_aggregate(node) and kind not in EXTREMES_OF:
+                said = f"{function.name} of {print_expression(argument)} over all matches, which is {KIND_WORDS[kind]}"
+                raise self.error(said, argument.span, EXTREMES_HINT)
         self.elements(function, node, kinds)
         if function.gives == "collected":
             return LISTS.get(kinds[0] or "")

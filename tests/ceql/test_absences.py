@@ -15,7 +15,7 @@ from spaseq.core.pattern import And, Atom, Bordered, Iterate, Optional, Or, Sequ
 from spaseq.core.pattern.nodes import Absent
 from tests.support.harness import ceql_whole
 
-STREAMS = 60
+STREAMS = 30
 BORDERS = {
     "X ; ((NOT B ; A) OR C) ; D": ("X ; NOT B ; A ; D", "X ; C ; D"),
     "X ; ((A ; NOT B) OR C) ; D": ("X ; A ; NOT B ; D", "X ; C ; D"),

@@ -141,8 +141,8 @@ def test_budgets_and_streams() -> None:
     few = ceql.Settings(compared_steps=10)
     found = compare("SELECT * WHERE A ; B ; C ; D", "SELECT * WHERE A ; B ; C ; E ; D", settings=few, streams=0)
     assert found.relation is OPEN and "compared_steps is 10 steps and 11 are needed" in found.reason
-    found = compare("SELECT * FROM S WHERE A", "SELECT * FROM T WHERE A", streams=0)
-    assert "different streams" in found.reason
+    found = compare("SELECT * FROM S WHERE A", "SELECT * FROM T WHERE A")
+    assert found.relation is OPEN and "different streams" in found.reason and "random" not in found.reason
     found = compare("SELECT * WHERE S>A ; T>B WITHIN 5 [p]", "SELECT * WHERE S>A ; T>B WITHIN 7 [p]")
     assert found.relation is MORE and {row["stream"] for row in found.only_new.rows} == {"S", "T"}  # type: ignore[union-attr]
     found = compare("SELECT * FROM S, T WHERE A", "SELECT * FROM T, S WHERE A", streams=0)
@@ -154,6 +154,14 @@ def test_budgets_and_streams() -> None:
         compare("SELECT * WHERE A", "SELECT")
     with pytest.raises(ceql.OptionError, match="streams"):
         compare("SELECT * WHERE A", "SELECT * WHERE A", streams=-1)
+
+
+def test_of_groups_the_matches_are_compared() -> None:
+    old, new = (f"SELECT COUNT(*) AS n WHERE A ; B WITHIN {n} EVENTS GROUP BY EVENT" for n in (4, 3))
+    found = compare(old, new)
+    assert found.relation is LESS and found.reason == "decided for all streams"
+    assert found.only_old is not None and found.only_old.match["positions"] == (0, 4)
+    assert compare(old, "SELECT SUM(x.v) AS s WHERE A AS x ; B WITHIN 4 EVENTS GROUP BY EVENT").relation is EQUAL
 
 
 def test_the_relation_of_facts() -> None:

@@ -6,10 +6,18 @@ import datetime
 import random
 from typing import Any
 
+import pyarrow as pa
 import pytest
 
 import ceql
-from spaseq.core.errors import BudgetExceeded, EventError, OptionError, QuerySyntaxError, UnsupportedFeature
+from spaseq.core.errors import (
+    BudgetExceeded,
+    EventError,
+    OptionError,
+    QuerySemanticsError,
+    QuerySyntaxError,
+    UnsupportedFeature,
+)
 
 MOST = (1 << 63) - 1
 
@@ -191,3 +199,28 @@ def test_wrong_groups() -> None:
             ceql.compile(f"SELECT COUNT(*) AS n WHERE A PARTITION BY [user] GROUP BY {text}")
     with pytest.raises(OptionError, match="each kind of group once"):
         ceql.event("A").over("k").group_by("key", "key")
+
+
+def test_some_of_the_rows() -> None:
+    """Slices of rows, in hand or as they are found, with whole numbers, doubles and texts beside them."""
+    events = [{"type": "A", "v": v} for v in (1, 2.5, 4)] + [{"type": "B"}] * 3
+    query = ceql.compile(
+        "SELECT COUNT(*) AS n, SUM(a.v) AS s, MAX(a.v) AS hi WHERE A AS a ; B WITHIN 4 EVENTS GROUP BY EVENT"
+    )
+    every = [match.row for match in query.run(events)]
+    assert [row["n"] for row in every] == [3, 3, 2]
+    matches = query.run(events)
+    assert matches.head(1).to_arrow().to_pylist() == every[:1] and matches[2].row == every[2]
+    assert matches[1:].to_arrow().to_pylist() == [m.row for m in matches.collect()[1:]] == every[1:]
+    assert matches.collect()[::-2].to_arrow().to_pylist() == every[::-2]
+
+
+def test_wrong_kinds_are_named() -> None:
+    """By the argument of the aggregate, where it stands if the input has a schema."""
+    for value, function in ((True, "AVG"), (True, "MAX"), ("x", "MIN"), ("x", "SUM")):
+        query = ceql.compile(f"SELECT {function}(a.v) AS x, COUNT(*) AS n WHERE A AS a ; B GROUP BY EVENT")
+        with pytest.raises(EventError, match=rf"{function} of a\.v over all matches, which is a t.*\nhint: .*numbers"):
+            query.run([{"type": "A", "v": value}, {"type": "B"}]).to_arrow()
+        with pytest.raises(QuerySemanticsError, match=rf"1:1\d: {function} of a") as found:
+            query.run(pa.table({"type": ["A", "B"], "v": [value, value]})).to_arrow()
+        assert "^^^" in str(found.value)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+import decimal
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Annotated, Any, ClassVar, Literal, NamedTuple, NewType, NotRequired, TypedDict
@@ -108,7 +109,7 @@ class Truth:
 
 @dataclass
 class Odd:
-    user: bytes
+    user: complex
 
 
 class Plain:
@@ -122,8 +123,8 @@ WRONG = [
         "did you mean user?",
     ),
     (Number, "SELECT: Number.user takes int or bool, and this match has 'ann', a str", "CAST"),
-    (Truth, "Truth.failures takes bool, and this match has 1, a int", "CAST"),
-    (Odd, "Odd.user is a bytes, which no column of SELECT holds", "columns hold int"),
+    (Truth, "Truth.failures takes bool, and this match has 1, an int", "CAST"),
+    (Odd, "Odd.user is a complex, which no column of SELECT holds", "columns hold int"),
     (Plain, "Plain is no class for rows", "a dataclass"),
     (int, "int is no class for rows", "a NamedTuple"),
     ("Break", "'Break' is no class for rows", "a TypedDict"),
@@ -148,6 +149,26 @@ def test_null_needs_none() -> None:
     with pytest.raises(ceql.EventError, match=r"Sure.place takes str, and this match has NULL\n.*\| None takes NULL"):
         _matches()[-1].as_(Sure)
     assert _matches()[0].as_(Sure).place == "Ulm"
+
+
+def test_values_of_arrow_have_their_annotations() -> None:
+    """Decimals and dates of the input are those of the row; a time is a date, too."""
+
+    @dataclass
+    class Bill:
+        at: datetime.date
+        v: decimal.Decimal | None
+        raw: bytes | None = None
+
+    day, now = datetime.date(2026, 1, 2), datetime.datetime(2026, 1, 2, tzinfo=datetime.UTC)
+    for at, v, raw in ((day, decimal.Decimal("1.10"), b"x"), (now, None, None)):
+        (match,) = _matches(
+            [{"type": "A", "at": at, "v": v, "raw": raw}], "SELECT a.at AS at, a.v AS v, a.raw AS raw WHERE A AS a"
+        )
+        assert match.as_(Bill) == Bill(at, v, raw)
+    (match,) = _matches([{"type": "A", "at": "today", "v": None}], "SELECT a.at AS at, a.v AS v WHERE A AS a")
+    with pytest.raises(ceql.EventError, match=r"Bill\.at takes date, and this match has 'today', a str"):
+        match.as_(Bill)
 
 
 def test_a_match_without_columns_has_no_row() -> None:

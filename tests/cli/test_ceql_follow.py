@@ -189,11 +189,12 @@ SUMS = "SELECT x.v AS a, y.v + 1 AS b WHERE A AS x : B AS y"
         ("table", [], ["a  b", "-  -", "1  3", "5  7"]),
     ],
 )
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("number", [signal.SIGINT, pytest.param(signal.SIGTERM, marks=pytest.mark.slow)])
 def test_each_match_is_out_before_the_next_event(
     form: str, head: list[str], rows: list[str], number: int, tmp_path: Path, begin: Callable[..., _Command]
 ) -> None:
-    """A signal ends it; what was found is counted, and what waits for its window is named."""
+    """A signal ends it; what was found is counted, and what waits for its window is named. The form of matches does not
+    depend on the signal, and each command takes as long to start as all else here: SIGTERM is slow."""
     path = tmp_path / "log.csv"
     path.write_text("type,v\nA,1\n")
     command = begin(SUMS, "--events", "log.csv", "--format", form)

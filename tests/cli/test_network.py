@@ -85,3 +85,9 @@ def test_a_network_is_checked(folder: Path, capsys: pytest.CaptureFixture[str]) 
     assert main(["check", "net.toml"]) == 2 and "again.ceql:1:" in capsys.readouterr().err
     (folder / "net.toml").unlink()
     assert main(["check", "net.toml"]) == 2 and "net.toml cannot be read: No such file" in capsys.readouterr().err
+
+
+def test_files_may_begin_with_a_byte_order_mark(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for name in ("net.toml", "again.ceql"):
+        (folder / name).write_text((folder / name).read_text(), encoding="utf-8-sig")
+    assert main(["check", "net.toml"]) == 0

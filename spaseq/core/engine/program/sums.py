@@ -52,6 +52,9 @@ class Sums:
     floats: np.ndarray
     kinds: tuple[tuple[Any, ...], ...]
 
+    def __getitem__(self, rows: slice) -> Sums:
+        return Sums(self.ints[rows], self.floats[rows], self.kinds)
+
     @staticmethod
     def concat(parts: Sequence[Sums]) -> Sums:
         """One after the other, of one evaluation."""
