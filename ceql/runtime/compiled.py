@@ -356,8 +356,9 @@ class CompiledQuery(compiled.CompiledQuery):
             if contents:
                 yield f"{guard}: {contents}"
         yield "automaton:"
-        program = self.program()
-        yield from ("  " + line for line in (*program.explain().splitlines(), *explain_growth(program)))
+        program, settings = self.program(), replace(self.settings, evaluator="auto")
+        growth = explain_growth(program, lambda: self._program(self.valuations, settings))
+        yield from ("  " + line for line in (*program.explain().splitlines(), *growth))
 
     def _explain_rewrites(self) -> Iterator[str]:
         """The query that is compiled, if rewriting changed it, and the parts left out."""

@@ -215,7 +215,9 @@ def test_long_batches_are_looked_at_in_parts_and_read_again_as_far_as_windows_re
     statistics = Statistics(plan_of(SEQUENCE, strict=False, choice=Choice(), registers=CloseRegisters()).branches,
                             CloseRegisters())  # fmt: skip
     statistics.observe(long, 41.0, sample=True)
-    assert statistics.events == 4096 and statistics.events_in_window == 41.0
+    assert statistics.events == 20_000 and statistics.events_in_window == 41.0
+    statistics.observe(long, 41.0, sample=False)
+    assert 20_000 / 2 < statistics.events < 20_000 + 2 * 512
     assert abs(statistics.rate(0) - 0.02) < 0.01 and abs(statistics.rate(2) - 0.7) < 0.05
     reach = Reach(Window("span", 40))
     assert reach.is_whole and reach.in_window(long) == 41.0

@@ -53,7 +53,8 @@ def joins(pattern: Pattern, batch: Rows, order: tuple[int, ...], near: float) ->
     kinds = tuple(kind_of.values())
     pool = Pool(CloseRegisters(), kinds)
     holds = {p: p.evaluate(batch) for kind in kinds for p in kind}
-    pool.add(batch, np.stack([np.logical_and.reduce([holds[p] for p in kind]) for kind in kinds]))
+    truth = np.stack([np.logical_and.reduce([holds[p] for p in kind]) for kind in kinds])
+    pool.add(batch, truth, [(0, len(batch))])
     return list(pool.join(order, kind_of, branch.before, dict.fromkeys(branch.tests, 0.05), near))
 
 

@@ -22,6 +22,7 @@ from spaseq.core.engine.lazy.evaluator import LazyEvaluator
 from spaseq.core.engine.program.lazy_plan import LazyPlan
 from spaseq.core.engine.program.matches import MatchBatch
 from spaseq.core.engine.program.program import codes_of
+from spaseq.core.engine.runs.coded import GuardRun
 from spaseq.core.engine.runs.evaluation import Pushed
 from spaseq.core.engine.runs.evaluator import Evaluator
 from spaseq.core.engine.runs.row_sets import RegisterRun
@@ -35,7 +36,8 @@ if TYPE_CHECKING:
 FIRST: Final = 256
 """Events to have seen before the first choice."""
 EVERY: Final = 4096
-"""Events between two looks at the rates."""
+"""Events between two looks at the rates. Up to the first of these, each look is a choice: windows fill, and rates of
+rare events become known."""
 PATIENCE: Final = 2
 """So many looks the first comparison is good for, if the rates are still about the same."""
 LONGEST: Final = 128
@@ -70,12 +72,14 @@ class AutoEvaluator(Pushed):
         self._plan = program.lazy
         self._name = "compact"
         self._orders: tuple[tuple[int, ...], ...] = ()
-        self._current: AnyEvaluator = Evaluator(program)
+        eager = Evaluator(program)
+        self._current: AnyEvaluator = eager
         self._kernel = codes_of(program) is not None
         """True if the compact structure's guards are operations on codes."""
         conditions = program.registers.conditions() if self._plan.guarded else None  # type: ignore[union-attr]
         self._statistics = Statistics(self._plan.branches, conditions)
-        self._costs = Costs(self._plan)
+        values = eager.run.pooled_values if isinstance(eager.run, GuardRun) else None
+        self._costs = Costs(self._plan, program.cea, values)
         self._estimate: Estimate | None = None
         self._reach = Reach(program.window)
         self._seen = 0
@@ -159,14 +163,13 @@ class AutoEvaluator(Pushed):
         if due:
             self._next_choice = self._seen * 2 if self._seen < EVERY else self._seen + EVERY
             drifted = bool(self._rates) and self._statistics.has_drifted(self._rates, DRIFT)
-            if self._stale <= 0 or drifted:
-                self._patience = PATIENCE if drifted else min(2.0 * self._patience, LONGEST)
+            early = self._seen <= EVERY
+            if self._stale <= 0 or drifted or early:
+                self._patience = PATIENCE if drifted or early else min(2.0 * self._patience, LONGEST)
                 self._stale = self._patience
                 self._sampled = batch if sample or self._resample(batch, inside) else None
                 self._inside = inside
                 self._choose()
-                if self._estimate is not None and self._name == "chain" and sample and not self._reach.batches:
-                    self._order(batch)
                 self._sampled = None
             self._stale -= 1
 
@@ -230,15 +233,6 @@ class AutoEvaluator(Pushed):
             for branch, order in new:
                 self._statistics.follow(branch, order, self._sampled, self._inside)
         return self._costs.estimate(self._statistics, size, kernel=self._kernel)
-
-    def _order(self, first: Batch) -> None:
-        """Choose the chain's order by all of the first batch, not only by the samples that led to the choice of a
-        chain."""
-        assert isinstance(self._current, LazyEvaluator)
-        self._statistics.recount(len(first), self._current.kinds_in(first))
-        found = self._estimate = self._estimate_costs(len(first))
-        self._rates, self._orders = self._statistics.rates(), found.orders
-        self._current.reorder(found.orders)
 
     def _cost_now(self, found: Estimate) -> float:
         if self._name != "chain" or self._orders == found.orders:

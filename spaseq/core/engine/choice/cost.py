@@ -14,7 +14,8 @@ evaluators also pay for each event they buffer and each block they look at.
 The compact structure pays for its runs. Those in state S differ in the values that the remaining tests read of them, so
 there are min(card(S), card(leaves of S that such tests read)). If guards are operations on codes, an event that could
 move these runs costs only the runs that one of its tests lets pass, as these are looked up. If guards are evaluated one
-by one, it costs all of them.
+by one, it costs all of them. If a set of runs is kept in pools, it costs their depth, whatever passes
+(`docs/algorithms.md`).
 
 The constants were fitted to `benchmarks/lazy/experiments.py` and to queries over its stock and bar workloads, on one
 machine; only their ratios matter. Those of guards as codes and of partitions were fitted to one half of the made-up
@@ -25,9 +26,11 @@ of a run has the cost of a stream whose values recur, as prices do, so that runs
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Final
 
+from spaseq.core.automata import CEA
 from spaseq.core.engine.choice.shape import SUBSETS, Shape, bits
 from spaseq.core.engine.choice.statistics import Statistics
 from spaseq.core.engine.program.lazy_plan import LazyPlan
@@ -64,6 +67,8 @@ KERNEL_ASK: Final = 0.01
 """A condition over more than two events, evaluated for such a run."""
 KERNEL_MOVE: Final = 0.13
 """A run that an event's codes select, and that moves on to wait. Four times that if no value recurs."""
+POOLED: Final = 0.03
+"""A row of a pool that an event meets on its way down."""
 CROWD: Final = 1.25
 """The factor on all of that for very many partitions, as their runs lie far apart."""
 CROWDED: Final = 600.0
@@ -110,11 +115,19 @@ def estimate(
 
 
 class Costs:
-    """The cost model of one plan. Keeps the parts that do not depend on the stream."""
+    """The cost model of one plan. Keeps the parts that do not depend on the stream.
 
-    def __init__(self, plan: LazyPlan) -> None:
+    `pooled_values`: for each state of `cea`, the values that a row of its pools has, 0 if it has none.
+    """
+
+    def __init__(
+        self, plan: LazyPlan, cea: CEA | None = None, pooled_values: Callable[[int], int] | None = None
+    ) -> None:
         self._guarded = plan.guarded
         self._shapes = [Shape(branch) for branch in plan.branches]
+        self._pooled: list[dict[int, int]] = [{} for _ in self._shapes]
+        if cea is not None and pooled_values is not None:
+            self._pooled = [shape.pooled(cea, pooled_values) for shape in self._shapes]
         self._whole = [sum(t.whole for t in branch.tests) for branch in plan.branches]
         self._kinds = {leaf.predicates: leaf.number for branch in plan.branches for leaf in branch.all_leaves()}
 
@@ -147,7 +160,7 @@ class Costs:
             tree += sets.tree() + matches + TREE_BLOCK * len(shape.numbers) / size
             compact += MATCH * found
             if self._guarded:
-                compact += crowd * sets.kernel_runs() if kernel else sets.runs()
+                compact += crowd * sets.kernel_runs(self._pooled[number]) if kernel else sets.runs()
         return Estimate(compact, chain, tree, tuple(orders), steps)
 
     def orders(self, statistics: Statistics) -> tuple[tuple[int, ...], ...]:
@@ -327,13 +340,18 @@ class _Sets:
             total += RUN * self.configurations(mask) * min(1.0, asked)
         return total
 
-    def kernel_runs(self) -> float:
-        """The same if guards are operations on codes."""
+    def kernel_runs(self, pooled: Mapping[int, int]) -> float:
+        """The same if guards are operations on codes. `pooled`: as of `Shape.pooled`."""
         preceding = self.shape.preceding
         total = KERNEL_EVENT * min(1.0, sum(self.rates))
         total += KERNEL_START * sum(r for r, before in zip(self.rates, preceding, strict=True) if not before)
         for mask, able in self.shape.moving():
             runs = self.configurations(mask)
+            if mask in pooled:
+                met = _depth(runs, pooled[mask])
+                entered = sum(self.rates[i] for i in self.shape.last(mask))
+                total += POOLED * met * (entered + sum(self.rates[i] for i in able) + self.strays(mask))
+                continue
             total += KERNEL_RUN * runs * self.strays(mask)
             for leaf in able:
                 after = mask | 1 << leaf
@@ -344,6 +362,11 @@ class _Sets:
                 moving = 0.0 if after == self.shape.all else min(1.0, self.joint(after) / self.joint(mask))
                 total += self.rates[leaf] * runs * ((KERNEL_RUN + asked) * selected + KERNEL_MOVE * moving)
         return total
+
+
+def _depth(rows: float, values: int) -> float:
+    """About as many rows of a pool are met by an event: levels of a tree by one value, or what a k-d tree needs."""
+    return math.log2(1.0 + rows) if values == 1 else values * float(rows) ** (1.0 - 1.0 / values)
 
 
 def _rounds(branch: Branch, statistics: Statistics, window: float) -> list[float]:

@@ -62,9 +62,11 @@ class Pool:
         self._is_of = np.zeros((len(kinds), 0), bool)
         self._positions = np.zeros(0, np.int64)
 
-    def add(self, batch: Batch, truth: np.ndarray) -> None:
-        """Take some of a batch's events; `truth`: bool (kinds, n), of which kind they are. O(n)."""
-        rows = np.unique(np.concatenate([_spread(np.flatnonzero(of), POOL) for of in truth]))
+    def add(self, batch: Batch, truth: np.ndarray, ranges: Sequence[tuple[int, int]]) -> None:
+        """Take some of a batch's events, the latest of those within `ranges` of rows; `truth`: bool (kinds, n), of
+        which kind they are. O(n)."""
+        own = [[_spread(start + np.flatnonzero(of[start:stop]), POOL) for start, stop in ranges] for of in truth]
+        rows = np.unique(np.concatenate([np.concatenate(some)[-POOL:] for some in own]))
         self._memory.append(batch, rows)
         both = np.hstack([self._is_of, truth[:, rows]])
         # Keep at most `POOL` of each kind, the latest.

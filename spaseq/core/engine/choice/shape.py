@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Final
 
+from spaseq.core.automata import ACCEPT, CEA, INITIAL
 from spaseq.core.engine.program.normal_form import Branch, Rounds, Test
 from spaseq.core.pattern import Predicate
 
@@ -61,6 +62,30 @@ class Shape:
         """The opposite."""
         return frozenset(self.numbers[i] for i in bits(mask))
 
+    def pooled(self, cea: CEA, values: Callable[[int], int]) -> dict[int, int]:
+        """The sets whose runs are kept in pools, each with the number of values of a row; `values`: that of a state of
+        the automaton, 0 if it has none. A set that some state without pools stands for is not among them."""
+        found: dict[int, int] = {}
+        met, open_ = {(INITIAL, 0)}, [(INITIAL, 0)]
+        while open_:
+            state, mask = open_.pop()
+            if state != INITIAL:
+                own = values(state)
+                found[mask] = max(own, found.get(mask, own)) if own and found.get(mask, 1) else 0
+            for t in cea.transitions[state]:
+                holds = {cea.predicates[p] for p in t.predicates}
+                for after in self._taking(mask, holds) if t.marks or t.target != state else ():
+                    if t.target != ACCEPT and (t.target, after) not in met:
+                        met.add((t.target, after))
+                        open_.append((t.target, after))
+        return {mask: count for mask, count in found.items() if count}
+
+    def _taking(self, mask: int, holds: set[Predicate]) -> Iterator[int]:
+        """The sets after an event of which these predicates hold, if a run may take it for some leaf."""
+        for i, leaf in enumerate(self.branch.leaves):
+            if not mask >> i & 1 and not self.preceding[i] & ~mask and leaf.predicates <= holds:
+                yield mask | 1 << i
+
     def _within(self, mask: int) -> tuple[int, ...]:
         """The tests about leaves in `mask` alone."""
         return tuple(t for t, need in enumerate(self.needs) if need and need & mask == need)
@@ -81,8 +106,11 @@ class Shape:
     def _count(self, mask: int) -> int:
         if not mask:
             return 1
-        last = [i for i in bits(mask) if not any(self.preceding[j] >> i & 1 for j in bits(mask))]
-        return sum(self._extensions(mask & ~(1 << i)) for i in last)
+        return sum(self._extensions(mask & ~(1 << i)) for i in self.last(mask))
+
+    def last(self, mask: int) -> list[int]:
+        """The leaves of a set that may be its last."""
+        return [i for i in bits(mask) if not any(self.preceding[j] >> i & 1 for j in bits(mask))]
 
     def _read(self, mask: int) -> int:
         """The leaves that the remaining tests read of runs that have taken `mask`."""

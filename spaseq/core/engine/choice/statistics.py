@@ -23,9 +23,9 @@ from spaseq.core.snapshot import expect
 MEMORY: Final = 32_000
 """Events over which counters decay to about a third."""
 PARTS: Final = 8
-"""So many parts of a long batch are looked at, if it can be cut."""
+"""So many parts of a long batch are sampled."""
 GLANCE: Final = 2
-"""And so many if only rates are wanted."""
+"""And so many are looked at if only rates are wanted and it can be cut."""
 PART: Final = 512
 """Events of a part."""
 CHANGE: Final = 5.0
@@ -69,25 +69,22 @@ class Statistics:
         self._pool = Pool(conditions, self._kinds) if conditions is not None and tests else None
 
     def observe(self, batch: Batch, in_window: float, sample: bool) -> None:
-        """Count the events of `batch`; `in_window`: events in a window. `sample`: selectivities too."""
-        counts = np.zeros(len(self._kinds), np.int64)
-        parts = _parts(batch, PARTS if sample else GLANCE)
-        for part in parts:
-            truth = membership(self._kinds, part)
-            counts += np.count_nonzero(truth, axis=1)
-            if sample and self._pool is not None:
-                self._pool.add(part, truth)
+        """Count the events of `batch`; `in_window`: events in a window. `sample`: selectivities too.
+
+        With `sample` all of a long batch is counted, as the rarest kind decides what a chain costs, else some parts.
+        """
+        parts = [batch] if sample else _glances(batch)
+        truths = [membership(self._kinds, part) for part in parts]
+        counts = np.sum([np.count_nonzero(truth, axis=1) for truth in truths], axis=0)
         found = dict(zip(self._kinds, counts.tolist(), strict=True))
         self.count(sum(map(len, parts)), in_window, found, whole=len(parts) == 1)
         if sample:
-            self._sample(_near(batch, in_window))
+            self._draw(batch, truths[0], in_window)
 
     def sample(self, batch: Batch, in_window: float) -> None:
         """Look at tuples of a batch's events, without counting these."""
         if self._pool is not None:
-            for part in _parts(batch, PARTS):
-                self._pool.add(part, membership(self._kinds, part))
-            self._sample(_near(batch, in_window))
+            self._draw(batch, membership(self._kinds, batch), in_window)
 
     def has_followed(self, order: tuple[int, ...]) -> bool:
         """True if this chain was followed through the present sample."""
@@ -116,12 +113,6 @@ class Statistics:
         self.window = self.window * fade + events * in_window
         for kind in self._kinds:
             self._counts[kind] = self._counts[kind] * fade + counts[kind]
-
-    def recount(self, events: int, counts: Mapping[Kind, int]) -> None:
-        """Take these events for the ones observed last, of which only parts were looked at."""
-        self.window = self.events_in_window * events
-        self.events = events
-        self._counts = {kind: float(counts[kind]) for kind in self._kinds}
 
     def observed(self, tried: Mapping[Test, tuple[int, int]], steps: Steps) -> None:
         """Record the counts of a lazy evaluator, in place of those of samples.
@@ -208,15 +199,18 @@ class Statistics:
                 return True
         return False
 
-    def _sample(self, near: float) -> None:
+    def _draw(self, batch: Batch, truth: np.ndarray, in_window: float) -> None:
+        """Take a sample of events and of tuples; `truth`: the `membership` of all events."""
+        if self._pool is None:
+            return
+        self._pool.add(batch, truth, _ranges(len(batch), PARTS))
+        near = _near(batch, in_window)
         rng = np.random.default_rng(self._draws)
         self._draws += 1
         self._followed.clear()
         _age(self._joint)
         _age(self._dense)
         for test, order in self._tests.items():
-            if self._pool is None:
-                return
             kinds = [[self._kind_of[n] for n in sorted(leaves) if n in self._kind_of] for _, leaves in test.variables]
             found = self._pool.holding(test, kinds, order, near, rng)
             if found is not None:
@@ -249,13 +243,18 @@ def _age(table: dict[Any, tuple[float, float]]) -> None:
             table[key] = value, weight / 2.0
 
 
-def _parts(batch: Batch, count: int) -> list[Batch]:
-    """A short batch; of a long one that can be cut (`part(start, stop)`), so many parts."""
+def _ranges(events: int, count: int) -> list[tuple[int, int]]:
+    """The bounds of so many parts of a long batch; of a short one, those of all of it."""
+    if events <= 2 * PARTS * PART:
+        return [(0, events)]
+    return [(start, start + PART) for start in np.linspace(0, events - PART, count).astype(np.int64).tolist()]
+
+
+def _glances(batch: Batch) -> list[Batch]:
+    """A short batch; of a long one that can be cut (`part(start, stop)`), `GLANCE` parts."""
     cut: Any = getattr(batch, "part", None)
-    if cut is None or len(batch) <= 2 * PARTS * PART:
-        return [batch]
-    starts = np.linspace(0, len(batch) - PART, count).astype(np.int64).tolist()
-    return [cut(start, start + PART) for start in starts]
+    ranges = _ranges(len(batch), GLANCE)
+    return [batch] if cut is None or len(ranges) == 1 else [cut(*bounds) for bounds in ranges]
 
 
 def _order_of(test: Test, branch: Branch) -> int:

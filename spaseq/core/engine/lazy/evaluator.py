@@ -30,7 +30,7 @@ from spaseq.core.engine.program.window import Lows
 from spaseq.core.engine.runs.base import grow
 from spaseq.core.engine.runs.evaluation import Evaluation
 from spaseq.core.engine.runs.evaluator import open_against, restore_ending
-from spaseq.core.errors import BudgetExceeded, InternalError
+from spaseq.core.errors import BudgetExceeded
 from spaseq.core.integers import apart, in_order
 from spaseq.core.pattern import Batch, Predicate
 from spaseq.core.snapshot import expect
@@ -105,12 +105,6 @@ class LazyEvaluator(Evaluation):
             "states": sum(len(a.states) for a in self._automata),
             "lazy_bytes": self._nbytes,
         }
-
-    def reorder(self, orders: Orders) -> None:
-        """The chains, before the first event."""
-        if self._started:
-            raise InternalError("a chain has its order from its first event on")
-        self._given = orders
 
     def tried(self) -> tuple[dict[Test, tuple[int, int]], Steps]:
         """The counters since the last call: `Space.tried` and `Space.steps`."""

@@ -114,6 +114,10 @@ class GuardRun(Run):
     def reached(self) -> frozenset[int] | None:
         return frozenset().union(*self._automaton.sets[1:])
 
+    def pooled_values(self, state: int) -> int:
+        """As of `GuardedAutomaton`."""
+        return self._automaton.pooled_values(state)
+
     def waiting(self, low: int, most: int) -> list[tuple[frozenset[int], np.ndarray]] | None:
         return None if int(self._arena.st[reg.CONF_COUNT]) > most else self._waiting(low)
 

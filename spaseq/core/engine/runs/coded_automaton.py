@@ -11,7 +11,7 @@ a skip list for an order.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from itertools import accumulate
 from typing import NamedTuple, TypeGuard
 
@@ -85,6 +85,9 @@ SHORT = 128
 PERF: `A AS a ; NOT (B AS b FILTER b.price > a.price) ; E` within 100 events keeps six runs, and an event takes 0.12 us,
 in the kernel with pools 0.13 (2026-11-27).
 """
+
+
+COSTS_VALUES = "each event costs the values"
 
 
 class Pooled(NamedTuple):
@@ -309,6 +312,10 @@ class GuardedAutomaton:
                     written.add(op.register)
         return found
 
+    def pooled_values(self, state: int) -> int:
+        """How many values a row of a pool of this state alone has; 0 if it has no pools."""
+        return len(self._pool(frozenset([state])).registers) if self.has_pools else 0
+
     def growth(self) -> Iterator[str]:
         """For people: the keeping of runs in each state with registers, and the cost of an event there."""
         for q, alive in enumerate(self._alive):
@@ -316,7 +323,7 @@ class GuardedAutomaton:
             if q == INITIAL or not held:
                 continue
             index, _ = self._index(frozenset([q]))
-            values = len(self._pool(frozenset([q])).registers) if self.has_pools else 0
+            values = self.pooled_values(q)
             if values == 1:
                 found = "a tree by the value compared: O(log n) an event, of n runs, once it would move more than a few"
             elif values:
@@ -325,11 +332,11 @@ class GuardedAutomaton:
                     f" most O(n^{values - 1}/{values}), once it would move more than a few"
                 )
             elif index == k.SAME:
-                found = "looked up by an equality: each event costs the values kept beside it that pass"
+                found = "looked up by an equality: an event costs the values kept beside it that pass"
             elif index != k.ALL_OF_THEM:
-                found = "in the order of a value: each event costs the values that pass"
+                found = f"in the order of a value: {COSTS_VALUES} that pass"
             else:
-                found = "tried one by one: each event costs the values kept"
+                found = f"tried one by one: {COSTS_VALUES} kept"
             yield f"runs in state {q}: {found}"
 
     def tables(self, vectors: list[int], capacity: int) -> GuardTables:
@@ -417,14 +424,21 @@ class GuardedAutomaton:
         return (kind, column, -1, -1) if each is None else (kind, column, each.others, each.first)
 
 
-def explain_growth(program: Program) -> list[str]:
-    """Lines on the keeping of runs, one for each state, if conditions are tests of codes; none for other programs."""
+def explain_growth(program: Program, choosing: Callable[[], Program]) -> list[str]:
+    """Lines on the keeping of runs, one for each state, if conditions are tests of codes; none for other programs.
+
+    `choosing`: makes the same program with evaluator "auto". If that has a choice, and an event may cost the values
+    that runs hold, one more line says so.
+    """
     if isinstance(program.lazy, LazyPlan) or not program.cea.has_registers:
         return []
     codes = codes_of(program)
     if codes is None:
         return []
-    return list(GuardedAutomaton(program.cea, codes, may_pool(program), is_short(program)).growth())
+    found = list(GuardedAutomaton(program.cea, codes, may_pool(program), is_short(program)).growth())
+    if any(COSTS_VALUES in line for line in found) and isinstance(choosing().lazy, LazyPlan):
+        found.append("if few events complete a match, evaluator 'auto' may cost less: it can begin with these")
+    return found
 
 
 def may_pool(program: Program) -> bool:
