@@ -78,6 +78,7 @@ class _Watcher:
     """The evaluation of all steps over the events of a run. It has some members of `ceql.cli.output.Tables`."""
 
     shown = None
+    repeats = False
     by_group = False
     counters: EventCounters
 

@@ -53,6 +53,10 @@ class Block:
         """The times of the events: int64 (n,), ns."""
         return np.array(self.stamps, np.int64)
 
+    def drop_last(self) -> None:
+        """Forget the last event."""
+        del self.events[-1:], self.stamps[-1:], self.keys[-1:]
+
     def take(self, rows: np.ndarray) -> Block:
         """These rows, ascending, as a block of their own."""
         block, chosen, positions = Block(self.first, self.typed_by), rows.tolist(), self.positions

@@ -6,7 +6,7 @@ import dataclasses
 import functools
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Final, Unpack
+from typing import TYPE_CHECKING, Any, Unpack
 
 from ceql.results.history import History
 from ceql.results.matches import Match, MatchTable
@@ -26,9 +26,6 @@ from spaseq.core.snapshot import Identity, expect, unseal
 
 if TYPE_CHECKING:
     from spaseq.core.engine import MatchBatch
-
-_FEW: Final = 128
-"""So many dicts at once are cheaper one by one than as columns."""
 
 
 class Session(Pushing[Match]):
@@ -136,12 +133,15 @@ class Session(Pushing[Match]):
     def _singly(self, events: Any, stream: str | None) -> Found | None:
         """The matches that one event completes, or a few; None if they must go the way of batches."""
         few = events if type(events) is list else [events]
-        if len(few) > _FEW or type(few[0] if few else None) is not dict:
+        if type(few[0] if few else None) is not dict or (singles := self._singles_of(stream)) is None:
             return None
-        singles = self._singles_of(stream)
-        if singles is None:
-            return None
-        return singles.push(few[0]) if len(few) == 1 else singles.push_all(few)
+        if len(few) == 1:
+            return singles.push(few[0])
+        try:
+            return singles.push_all(few)
+        except EventError as error:  # as of a batch: those before the refused one are taken
+            self._use.spoil(type(error))
+            raise
 
     def _singles_of(self, stream: str | None) -> Singles | None:
         """The road of single events, if this stream has one."""

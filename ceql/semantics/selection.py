@@ -1,8 +1,8 @@
 """The columns that SELECT computes: their names, and what the bare names in them stand for.
 
 A bare name is an attribute of PARTITION BY, which all events of a match share, or `MATCH_START` or `MATCH_END`, the
-times of the match. With `NOT … FOR EVERY` it may also be `SILENCE`, the number of the silence behind it, and with GROUP BY
-1 HOUR `GROUP_START`. A list of bare names that are all variables is a list of variables.
+times of the match. With `NOT … FOR EVERY` it may also be `SILENCE`, the number of the silence behind it, and with
+GROUP BY 1 HOUR `GROUP_START`. A list of bare names that are all variables is a list of variables.
 """
 
 from __future__ import annotations

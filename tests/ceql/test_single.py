@@ -304,6 +304,8 @@ def test_of_many_that_wait_only_those_called_off_are_looked_at(single: bool, mon
         looked.extend(found.start.tolist())
         call_off(ones, found)
 
+    if not single:
+        monkeypatch.setattr("ceql.runtime.session.Singles.of", lambda *_: None)
     monkeypatch.setattr(ending, "_name", counted)
     monkeypatch.setattr(waiting.WaitingOnes, "call_off", each_counted)
     query = ceql.compile("SELECT * WHERE A AS a ; NOT (B AS b FILTER b.v > a.v)")
@@ -415,3 +417,35 @@ def test_an_event_that_is_refused_takes_those_pushed_with_it_along(wrong: dict[s
         m.positions for m in session.push([{"type": "B", "time": 9, "v": 1}, {"type": "C", "time": 9, "v": 1}])
     ] == [(0, 2)]
     assert session.counters.events == 4
+
+
+GUARDED = "SELECT * WHERE A AS a ; B AS b FILTER b.v > a.v WITHIN 6 EVENTS"
+
+
+def test_a_few_guarded_events_at_once_go_one_by_one() -> None:
+    """A batch has a cost of its own; many that move runs are cheaper as columns, many that do not are not."""
+    with ceql.compile(GUARDED).open() as stream:
+        stream.push([{"type": "A", "v": 1}] * 2)
+        for kinds, single in (("A" * 10, True), ("C" * 100, True), ("A" * 40, False)):
+            stream.push([{"type": kind, "v": 1} for kind in kinds])
+            assert stream._singles is not None and stream._singles._entered == single
+
+
+@pytest.mark.parametrize("columns", [False, True])
+def test_an_event_that_a_condition_refuses_has_not_been(columns: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Pushed alone, it has no place in the stream; pushed with others, it ends the session."""
+    if columns:
+        monkeypatch.setattr("ceql.runtime.session.Singles.of", lambda *_: None)
+    wrong = {"type": "B", "v": "x"}
+    with ceql.compile(GUARDED).open() as stream:
+        stream.push([{"type": "A", "v": 1}, {"type": "A", "v": 2}])
+        for _ in range(2):
+            with pytest.raises(EventError, match=r"event 3: b\.v > a\.v"):
+                stream.push(wrong)
+            assert stream.counters.events == 2
+        assert [m.positions for m in stream.push({"type": "B", "v": 5})] == [(0, 2), (1, 2)]
+        with pytest.raises(EventError, match=r"event 5: b\.v > a\.v"):
+            stream.push([{"type": "B", "v": 7}, wrong, {"type": "B", "v": 9}])
+        assert stream.counters.events == 3
+        with pytest.raises(ceql.OptionError, match="stopped in the middle of its work"):
+            stream.push({"type": "B", "v": 7})

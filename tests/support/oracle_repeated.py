@@ -29,6 +29,7 @@ def evaluate(query: Query, stream: Sequence[Event]) -> list[Any]:
     number."""
     if not isinstance(query.patience, Again):
         return list(oracle.evaluate(query, stream))
+    assert query.ending is not None
     times = [oracle.nanoseconds(event, place) for place, event in enumerate(stream)]
     found = []
     for start, end, taken in oracle.evaluate(replace(query, ending=None, patience=None), stream):

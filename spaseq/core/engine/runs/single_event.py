@@ -236,6 +236,11 @@ class SingleAround:
         self._beginning: BeginningOfOne | None = None
         self._ends: LowsOfOne | None = None
 
+    @property
+    def reads(self) -> bool:
+        """As of `Single`; of the pattern's events or those behind it."""
+        return self._inner.reads or (self._behind is not None and self._behind.reads)
+
     @staticmethod
     def applies(evaluator: Any) -> bool:
         """True if this road exists: for the compact structure. Not if keys are forgotten after a pause, if a choice
