@@ -112,8 +112,8 @@ class _Calls:
         if tree.limit is not None:
             query = query.limit(tree.limit.count)
         if tree.grouping is not None:
-            of, length = tree.grouping, tree.grouping.length
-            words = [word for word, there in (("event", of.event), ("key", of.key)) if there]
+            grouping, length = tree.grouping, tree.grouping.length
+            words = [word for word, there in (("event", grouping.event), ("key", grouping.key)) if there]
             query = query.group_by(*words, *([] if length is None else [f"{length}ns"]))
         if tree.after is not None:
             of = () if tree.after.variable is None else (self.variable(tree.after.variable.text),)
