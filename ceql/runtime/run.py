@@ -164,7 +164,7 @@ class Run(Recognition):
 
     def held(self, outside: Parts = MappingProxyType({}), ignored: Iterable[Any] = ()) -> Memory:
         """The bytes that it holds in memory, and those held `outside`, but for objects reached from `ignored`."""
-        own: dict[str, list[Any]] = {"events": [self.past], "waiting": [self._groups]}
+        own: Parts = {"events": [self.past], "waiting": [self._groups]}
         return self.measured(own, outside, [*ignored, self.lowered], len(self.past))
 
     def batch(self, events: EventBatch) -> EngineBatch:

@@ -112,9 +112,9 @@ class _Calls:
         if tree.limit is not None:
             query = query.limit(tree.limit.count)
         if tree.grouping is not None:
-            event, key, span = tree.grouping.event, tree.grouping.key, tree.grouping.length
-            words = [word for word, there in (("event", event), ("key", key)) if there]
-            query = query.group_by(*words, *([] if span is None else [f"{span}ns"]))
+            grouping, stretch = tree.grouping, tree.grouping.length
+            words = [word for word, there in (("event", grouping.event), ("key", grouping.key)) if there]
+            query = query.group_by(*words, *([] if stretch is None else [f"{stretch}ns"]))
         if tree.after is not None:
             of = () if tree.after.variable is None else (self.variable(tree.after.variable.text),)
             query = query.after_match(tree.after.rule.name.lower(), *of)
