@@ -153,6 +153,13 @@ def test_auto_finds_the_better_order_of_dependent_conditions(monkeypatch: pytest
     assert not evaluator._statistics.has_followed((1, 2, 0))
 
 
+def test_a_kind_that_never_came_is_as_rare_as_the_stream_is_long() -> None:
+    statistics = statistics_of(planned(TRIANGLE), rows(np.zeros(40, np.int64), "AB" * 20), 60.0)
+    assert statistics.rate(0) == 0.5 and statistics.rate(2) == 0.5 / 40
+    statistics.seen = 4000
+    assert statistics.rate(0) == 0.5 and statistics.rate(2) == 0.5 / 4000
+
+
 def test_partitions_cost_both() -> None:
     plan = planned(CONJUNCTION)
     statistics = statistics_of(plan, mixed(40, np.random.default_rng(7)), 20.0)

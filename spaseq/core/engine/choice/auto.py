@@ -153,6 +153,7 @@ class AutoEvaluator(Pushed):
             inside = self._reach.in_window(batch)
             self._statistics.partitions = self._reach.partitions
         self._seen += len(batch)
+        self._statistics.seen = self._seen
         due = self._seen >= self._next_choice
         # A lazy evaluator says itself how often its tests hold.
         sample = due and self._stale <= 0 and isinstance(self._current, Evaluator)

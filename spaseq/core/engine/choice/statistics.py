@@ -57,6 +57,8 @@ class Statistics:
         """Decayed number of events."""
         self.window: float = 0.0
         """Decayed sum of the number of events in the windows that end with each."""
+        self.seen: float = 0.0
+        """The number of events of the whole stream, if that is more: a kind that did not come in them is so rare."""
         self.partitions: int = 1
         """About as many take turns."""
         self.changes: int = 0
@@ -145,7 +147,8 @@ class Statistics:
 
     def rate_of(self, kind: Kind) -> float:
         """The same of a kind that some leaf is of, or that must be absent somewhere."""
-        return max(self._counts[kind], 0.5) / max(self.events, 1.0)
+        events = max(self.events, 1.0)
+        return max(self._counts[kind] / events, 0.5 / max(self.seen, events))
 
     def rates(self) -> tuple[float, ...]:
         """The values that show a change of the stream: the size of windows, and the rate of every kind."""
