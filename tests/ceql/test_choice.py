@@ -29,7 +29,8 @@ def test_the_choice_knows_pools_and_comes_early(formula: str, chosen: str) -> No
     run = Run(query.compiled.lowered, query.program())
     feed = EventFeed(query.stream_names(()), EventOptions())
     found = sum(run.count(batch) for i in range(0, 4500, 500) for batch in feed.push(events[i : i + 500]))
-    assert isinstance(run.evaluator, AutoEvaluator) and run.evaluator.evaluator == chosen
+    evaluator = run.evaluator
+    assert isinstance(evaluator, AutoEvaluator) and evaluator.evaluator == chosen
     assert found == ceql.compile(text).run(events).count()
 
 

@@ -127,7 +127,7 @@ class Costs:
         self._shapes = [Shape(branch) for branch in plan.branches]
         self._pooled: list[dict[int, int]] = [{} for _ in self._shapes]
         if cea is not None and pooled_values is not None:
-            self._pooled = [shape.pooled(cea, pooled_values) for shape in self._shapes]
+            self._pooled = [shape.find_pooled(cea, pooled_values) for shape in self._shapes]
         self._whole = [sum(t.whole for t in branch.tests) for branch in plan.branches]
         self._kinds = {leaf.predicates: leaf.number for branch in plan.branches for leaf in branch.all_leaves()}
 
@@ -341,7 +341,7 @@ class _Sets:
         return total
 
     def kernel_runs(self, pooled: Mapping[int, int]) -> float:
-        """The same if guards are operations on codes. `pooled`: as of `Shape.pooled`."""
+        """The same if guards are operations on codes. `pooled`: as of `Shape.find_pooled`."""
         preceding = self.shape.preceding
         total = KERNEL_EVENT * min(1.0, sum(self.rates))
         total += KERNEL_START * sum(r for r, before in zip(self.rates, preceding, strict=True) if not before)

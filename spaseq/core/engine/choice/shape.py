@@ -62,7 +62,7 @@ class Shape:
         """The opposite."""
         return frozenset(self.numbers[i] for i in bits(mask))
 
-    def pooled(self, cea: CEA, values: Callable[[int], int]) -> dict[int, int]:
+    def find_pooled(self, cea: CEA, values: Callable[[int], int]) -> dict[int, int]:
         """The sets whose runs are kept in pools, each with the number of values of a row; `values`: that of a state of
         the automaton, 0 if it has none. A set that some state without pools stands for is not among them."""
         found: dict[int, int] = {}

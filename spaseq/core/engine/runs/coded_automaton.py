@@ -313,7 +313,7 @@ class GuardedAutomaton:
         return found
 
     def pooled_values(self, state: int) -> int:
-        """How many values a row of a pool of this state alone has; 0 if it has no pools."""
+        """The number of values of each row of a pool of this state alone; 0 if it has no pools."""
         return len(self._pool(frozenset([state])).registers) if self.has_pools else 0
 
     def growth(self) -> Iterator[str]:
