@@ -52,8 +52,8 @@ def compare(
     SELECT asks for valuations of both. `settings` are of queries given as text, and `compared_steps` bounds the
     search. `streams`: the random streams that are tried if the search does not decide.
 
-    A stream that shows a difference has been run by the engine. The columns that SELECT computes are not compared; of
-    queries with GROUP BY the matches are that they count.
+    A stream that shows a difference has been run by the engine. The columns that SELECT computes are not compared. Of
+    queries with GROUP BY the matches that they count are compared.
     Raises the errors of `compile_query` for a text, and `UnsupportedFeature` for NOT … FOR EVERY.
 
     >>> print(compare("SELECT * WHERE A ; B", "SELECT * WHERE A : B").relation)
