@@ -1,16 +1,18 @@
-"""The experiments of the papers by figure, on a machine that does other work too: `python -m benchmarks.figures`.
+"""The experiments of the papers by figure, and our own, on a machine that does other work too.
 
 A figure is a set of points: a panel, a series, a place on the axis, and the work to measure there. A measurement is
 processor time, the best of several runs. All points of a figure take turns, so a slow minute of the machine touches
 them all. A run of less than 20 ms is repeated within its turn. Bytes are those that the evaluation says it holds, in a
 run of its own, so they depend on no machine.
 
-`python -m benchmarks.figures [core] [cel] [lazy] [--runs N]` writes results/DATE-figures-GROUP.csv. Its column `how`
+`python -m benchmarks.figures [GROUP …] [--runs N]` writes results/DATE-figures-GROUP.csv. Its column `how`
 has the conditions of the measurement. `python -m tests.support.gallery` draws the newest results.
 
 * `core`: [CORE] Figures 7, 8, 9 and 11 (`benchmarks/core.py`).
 * `cel`: [CEL] Figures 4 and 5 (`benchmarks/cel_figures.py`).
 * `lazy`: [Lazy] Figures 10 and 11 (`benchmarks/lazy/figures.py`).
+* `orders`, `matches`: what no paper measures, by the size of the window: order conditions (`benchmarks/orders.py`) and
+  aggregates over all matches (`benchmarks/matches.py`).
 """
 
 from __future__ import annotations
@@ -31,7 +33,8 @@ from pathlib import Path
 
 from benchmarks.harness import RESULTS, Workload
 
-GROUPS = {"core": "benchmarks.core", "cel": "benchmarks.cel_figures", "lazy": "benchmarks.lazy.figures"}
+GROUPS = {"core": "benchmarks.core", "cel": "benchmarks.cel_figures", "lazy": "benchmarks.lazy.figures",
+          "orders": "benchmarks.orders", "matches": "benchmarks.matches"}  # fmt: skip
 """Group -> the module with its `figures()`."""
 HEADER = ("figure", "panel", "series", "x", "events", "matches", "cpu_s", "events_per_s", "slower_runs", "bytes", "how")
 TURN = 0.02

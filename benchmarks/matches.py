@@ -4,21 +4,21 @@ Claim: an event costs the same in every window, however many matches end at it, 
 aggregates costs. A stream has 300,000 events of the types A, B and C at random with values from 0 to 999 (seed 7). The
 query is `A AS a ; B AS b ; C AS c` within w events. "update" waits for a fourth type, so no match ends; "count" is
 COUNT(*), "five" has COUNT(*), SUM(a.v), AVG(b.v), MIN(a.v), MAX(c.v).
+"list" writes the matches, "count()" counts them by the nodes of the structure.
 
-`python -m benchmarks.matches` prints processor time an event, the least of three runs, and the matches counted.
+`python -m benchmarks.figures matches` measures processor time.
 """
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable
-from functools import partial
-from typing import Any
+from collections.abc import Callable, Iterator
 
 import numpy as np
 import pyarrow as pa
 
 import ceql
+from benchmarks.figures import Figure, Point
+from benchmarks.harness import Workload
 
 SEED, EVENTS = 7, 300_000
 WINDOWS = (10, 100, 1_000, 10_000, 100_000)
@@ -27,7 +27,10 @@ QUERIES = {
     "update": "SELECT * WHERE A AS a ; B AS b ; Z AS c WITHIN {} EVENTS",
     "count": "SELECT COUNT(*) AS n WHERE A AS a ; B AS b ; C AS c WITHIN {} EVENTS GROUP BY EVENT",
     "five": f"SELECT {FIVE} WHERE A AS a ; B AS b ; C AS c WITHIN {{}} EVENTS GROUP BY EVENT",
+    "list": "SELECT * WHERE A AS a ; B AS b ; C AS c WITHIN {} EVENTS",
 }
+LISTED = 10
+"""The largest window of which the matches are listed."""
 
 
 def stream() -> pa.Table:
@@ -37,33 +40,37 @@ def stream() -> pa.Table:
     return pa.table({"type": kinds, "v": rng.integers(0, 1000, EVENTS)})
 
 
-def least_time(work: Callable[[], Any]) -> float:
-    """The processor seconds of the fastest of three runs."""
-    found = []
-    for _ in range(3):
-        began = time.process_time()
-        work()
-        found.append(time.process_time() - began)
-    return min(found)
+def evaluating(text: str, events: pa.Table) -> Callable[[], int]:
+    """The matches that the rows of a query stand for; without aggregates each row is one."""
+    query = ceql.compile(text)
+
+    def run() -> int:
+        rows = query.run(events).to_arrow()
+        return sum(rows.column("n").to_pylist()) if "n" in rows.column_names else rows.num_rows
+
+    return run
 
 
-def evaluate(query: ceql.Query, events: pa.Table) -> pa.Table:
-    """The rows of a query."""
-    return query.run(events).to_arrow()
+def counting(text: str, events: pa.Table) -> Callable[[], int]:
+    """The matches of a query, counted."""
+    query = ceql.compile(text)
+    return lambda: query.run(events).count()
 
 
-def main() -> None:
-    """Print the table."""
+def figures() -> list[Figure]:
+    """The cost of an event by the size of the window."""
+    return [Figure("matches", "flat, whatever the number of matches", list(_points()), runs=3)]
+
+
+def _points() -> Iterator[Point]:
     events = stream()
     for window in WINDOWS:
-        line = f"w = {window:>7,}:"
         for name, text in QUERIES.items():
-            query = ceql.compile(text.format(window))
-            taken = least_time(partial(evaluate, query, events))
-            line += f"  {name} {taken / EVENTS * 1e6:.2f} us"
-        counts = ceql.compile(QUERIES["count"].format(window)).run(events).to_arrow().column("n").to_pylist()
-        print(f"{line}  {sum(counts):,} matches, up to {max(counts):,} at an event")
+            if name != "list" or window <= LISTED:
+                yield Point("A ; B ; C", name, f"{window:,}", EVENTS, evaluating(text.format(window), events))
+        yield Point("A ; B ; C", "count()", f"{window:,}", EVENTS, counting(QUERIES["list"].format(window), events))
 
 
-if __name__ == "__main__":
-    main()
+def workloads() -> list[Workload]:
+    """The points for `python -m benchmarks`, which measures elapsed time."""
+    return [workload for figure in figures() for workload in figure.workloads()]

@@ -9,19 +9,19 @@ PREV. "again" reads a value a second time, for which there are no pools. No even
 is measured, predicates included. The rows "configurations" are the same queries with pools switched off, in the same
 run, up to 1,000 events.
 
-`python -m benchmarks.orders` prints processor time an event, the least of five runs, and the size of the structure.
+`python -m benchmarks.figures orders` measures processor time and the size of the structure.
 """
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from unittest import mock
 
 import numpy as np
 import pyarrow as pa
 
 import ceql
+from benchmarks.figures import Figure, Point
 from benchmarks.harness import Workload
 from ceql.runtime.run import Run
 from spaseq.core.automata import CEA
@@ -45,7 +45,8 @@ PATTERNS = {
     "falls, rises": "A ; (B AS b FILTER b.price < PREV(b.price))+ ; (C AS c FILTER c.price > PREV(c.price))+ ; E",
     "again": "(A AS a ; B AS b ; C AS c ; E) FILTER b.price > a.price AND c.price > a.price",
 }
-_OLD = 1_000
+MOVED_ONE_BY_ONE = 1_000
+"""The largest window with configurations: an event moves a number of them that grows with it."""
 
 
 def prices(shape: str, types: np.ndarray) -> np.ndarray:
@@ -70,54 +71,42 @@ def stream(shape: str, events: int) -> list[EventBatch]:
     return list(EventStream({"S": table}, EventOptions(from_arrival=True)))
 
 
-def updating(pattern: str, window: int, batches: list[EventBatch], pools: bool) -> Callable[[], int]:
-    """Update and count, with or without pools; `found` has the bytes of the structure afterwards."""
+def evaluating(
+    pattern: str, window: int, batches: list[EventBatch], pools: bool
+) -> tuple[Callable[[], int], Callable[[], int]]:
+    """Update and count, with or without pools: the matches; the same, and the bytes of the structure afterwards."""
     text = f"SELECT * FROM S WHERE {pattern} WITHIN {window} EVENTS"
     query = ceql.compile(text, settings=ceql.Settings(arena_bytes=1 << 33))
 
-    def run() -> int:
-        def automaton(cea: CEA, codes: Codes, allowed: bool, short: bool) -> GuardedAutomaton:
-            return GuardedAutomaton(cea, codes, allowed and pools, short)
+    def automaton(cea: CEA, codes: Codes, allowed: bool, short: bool) -> GuardedAutomaton:
+        return GuardedAutomaton(cea, codes, allowed and pools, short)
 
+    def evaluate() -> tuple[int, int]:
         with mock.patch.object(coded, "GuardedAutomaton", automaton):
             evaluation = Run(query.compiled.lowered, query.program())
         count = sum(evaluation.count(batch) for batch in batches)
-        _BYTES[0] = evaluation.evaluator.statistics["arena_bytes"]
-        return count
+        return count, evaluation.evaluator.statistics["arena_bytes"]
 
-    return run
+    return lambda: evaluate()[0], lambda: evaluate()[1]
 
 
-_BYTES = [0]
+def figures() -> list[Figure]:
+    """The cost of an event and the bytes held, by the size of the window."""
+    return [Figure("orders", "O(log w), O(w) with configurations", list(_points()))]
+
+
+def _points() -> Iterator[Point]:
+    for shape in ("random", "walk", "rising", "crossing"):
+        for name, pattern in PATTERNS.items() if shape == "random" else [("dropped", PATTERNS["dropped"])]:
+            for window in WINDOWS:
+                events = max(EVENTS, 3 * window)
+                batches = stream(shape, events)
+                for series, pools in (("pools", True), ("configurations", False)):
+                    if (pools and name != "again") or (not pools and window <= MOVED_ONE_BY_ONE):
+                        run, held = evaluating(pattern, window, batches, pools)
+                        yield Point(f"{shape}, {name}", series, f"{window:,}", events, run, held)
 
 
 def workloads() -> list[Workload]:
-    found = []
-    for shape in ("random", "walk", "rising", "crossing"):
-        for name, pattern in PATTERNS.items() if shape == "random" else [("dropped", PATTERNS["dropped"])]:
-            for window in WINDOWS if name != "again" else WINDOWS[:3]:
-                events = max(EVENTS, 3 * window)
-                batches = stream(shape, events)
-                title = f"{shape}, {name}, {window:,}"
-                pools = name != "again"
-                claim = "O(log w)" if pools else "O(w)"
-                found.append(Workload(title, claim, events, updating(pattern, window, batches, pools=pools)))
-                if window <= _OLD and pools:
-                    old = updating(pattern, window, batches, pools=False)
-                    found.append(Workload(f"{title}, configurations", "O(w)", events, old, repeats=3))
-    return found
-
-
-def main() -> None:
-    for workload in workloads():
-        workload.run()
-        least = float("inf")
-        for _ in range(min(5, workload.repeats)):
-            began = time.process_time()
-            workload.run()
-            least = min(least, time.process_time() - began)
-        print(f"{workload.name:40} {least / workload.events * 1e6:9.3f} us {_BYTES[0] / 1e6:8.1f} MB", flush=True)
-
-
-if __name__ == "__main__":
-    main()
+    """The points for `python -m benchmarks`, which measures elapsed time."""
+    return [workload for figure in figures() for workload in figure.workloads()]
