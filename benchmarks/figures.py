@@ -120,6 +120,7 @@ def write(group: str, figures: Sequence[Figure], most: int | None) -> Path:
 
 def main() -> None:
     """The groups that the command names, or all."""
+    os.environ.setdefault("SPASEQ_INTERPRET", "0")  # compile at once; read when a group imports the engine
     parser = argparse.ArgumentParser(prog="python -m benchmarks.figures")
     parser.add_argument("groups", nargs="*", metavar="GROUP", help=f"of {', '.join(GROUPS)} (default: all)")
     parser.add_argument("--runs", type=int, default=None, help="turns of each point at most")
