@@ -7,8 +7,8 @@ of the whole the truth of `spaseq.gpm.columnar.truth`. All other operators are t
 patterns and graphs with many candidates (`PAIRS`, `READ`). Tests compare the two.
 
 PERF: three triple patterns on eight triples (benchmarks/pushes.py): the plan on a batch of one 38 µs, 11 here. A whole
-push with a plain pattern took 66 µs, with OPTIONAL 420 by the plan and 105 here, with UNION and a path 510 and 113,
-with the average and the sum of a group 1,580 and 157 (a machine that ran five more processes).
+push took 66 µs with a plain pattern. By the plan it took 420 with OPTIONAL, 510 with UNION and a path, and 1,580 with the
+average and the sum of a group; here it takes 105, 113 and 157 (a machine that ran five more processes).
 """
 
 from __future__ import annotations
