@@ -6,9 +6,9 @@ of the whole the truth of `spaseq.gpm.columnar.truth`. All other operators are t
 (`spaseq.gpm.reference`), which matches triples by this module. The plan stays the definition, and evaluates other
 patterns and graphs with many candidates (`PAIRS`, `READ`). Tests compare the two.
 
-PERF: three triple patterns on eight triples (benchmarks/pushes.py): the plan on a batch of one 38 µs, 11 here. A whole
-push took 66 µs with a plain pattern. By the plan it took 420 with OPTIONAL, 510 with UNION and a path, and 1,580 with the
-average and the sum of a group; here it takes 105, 113 and 157 (a machine that ran five more processes).
+PERF: three triple patterns on eight triples (benchmarks/pushes.py): the plan on a batch of one 38 µs, 11 here. On a
+busy machine a whole push took 66 µs with a plain pattern, and 105 with OPTIONAL. Those with UNION and a path took 113, those
+with the average and the sum of a group 157. By the plan these three took 420, 510 and 1,580.
 """
 
 from __future__ import annotations
