@@ -7,8 +7,8 @@ of the whole the truth of `spaseq.gpm.columnar.truth`. All other operators are t
 patterns and graphs with many candidates (`PAIRS`, `READ`). Tests compare the two.
 
 PERF: three triple patterns on eight triples (benchmarks/pushes.py): the plan on a batch of one 38 µs, 11 here. On a
-busy machine a whole push took 66 µs with a plain pattern, and 105 with OPTIONAL. Those with UNION and a path took 113, those
-with the average and the sum of a group 157. By the plan these three took 420, 510 and 1,580.
+busy machine a whole push took 66 µs with a plain pattern, and 105 with OPTIONAL. Those with UNION and a path took
+113, those with the average and the sum of a group 157. By the plan these three took 420, 510 and 1,580.
 """
 
 from __future__ import annotations
