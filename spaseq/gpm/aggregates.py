@@ -84,7 +84,7 @@ def _result(aggregate: Aggregate, rows: Sequence[Row], by_row: bool, behind_wher
     known = [term for term in values if term is not None]
     if len(known) < len(values) and aggregate.name not in LENIENT:
         raise SPARQLError("an aggregate over an error")
-    return combine(aggregate, known if by_row else sorted(known, key=term_place))
+    return combine(aggregate, known if by_row or len(known) < 2 else sorted(known, key=term_place))
 
 
 def _values(expression: Expression, rows: Sequence[Row], behind_where: bool) -> Iterator[Identifier | None]:

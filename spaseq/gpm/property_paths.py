@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 from rdflib.paths import AlternativePath, InvPath, MulPath, NegatedPath, Path, SequencePath
@@ -17,16 +18,28 @@ __all__ = [
     "URIRef",
     "inverse",
     "leads_back",
+    "negates",
+    "parts",
     "repeats",
 ]
 
 
 def repeats(path: Any) -> bool:
     """True if a path, or a part of it, has no bound on its length."""
-    if isinstance(path, MulPath) and path.more:
-        return True
-    inner = [getattr(path, "arg", None), getattr(path, "path", None), *getattr(path, "args", ())]
-    return any(repeats(part) for part in inner if part is not None)
+    return any(isinstance(part, MulPath) and part.more for part in parts(path))
+
+
+def negates(path: Any) -> bool:
+    """True if a path is a negated property set, or has one in it."""
+    return any(isinstance(part, NegatedPath) for part in parts(path))
+
+
+def parts(path: Any) -> Iterator[Any]:
+    """A path and all paths inside it."""
+    yield path
+    for inner in (getattr(path, "arg", None), getattr(path, "path", None), *getattr(path, "args", ())):
+        if inner is not None:
+            yield from parts(inner)
 
 
 def inverse(path: Any) -> Any:

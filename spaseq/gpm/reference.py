@@ -1,7 +1,8 @@
 """Evaluates graph patterns as SPARQL 1.1 §18 defines it: the reference for the plan over columns, and the evaluator for
 patterns that the plan does not cover.
 
-The triples of basic graph patterns are matched by rdflib; the rest is here:
+The triples of basic graph patterns are matched by rdflib, or by `spaseq.gpm.columnar.alone` for a pushed graph of a few
+triples; the rest is here:
 
 * *Scopes.* Each operand is evaluated by itself, and the solutions are joined: nested groups, subqueries, OPTIONAL and
   MINUS see no other bindings.
@@ -47,6 +48,8 @@ _LOCK: Final = threading.Lock()
 """Held during every evaluation: registered functions need not be made for threads."""
 _NO_GRAPH: Final = Graph(bind_namespaces="none")
 _Terms = Mapping[str, Identifier]
+_Given = dict[Any, Identifier]
+"""Terms by variable and blank node of a basic graph pattern."""
 
 
 class NamedGraphs:
@@ -68,18 +71,21 @@ class Context(QueryContext):
     """An evaluation's context: the graph, the named graphs, and inside EXISTS the `outer` terms. It loads no graph.
 
     `inline`: a node of inline data, and the rows to use in its place. `behind_where`: see `spaseq.gpm.aggregates`.
-    `budget`: how many solutions a step may have.
+    `budget`: how many solutions a step may have. `match`: matches the triples of basic graph patterns in place of
+    rdflib, with the outer terms given; its rows have the terms of variables and blank nodes. The graph is then read by
+    property paths alone, and any object that `ways` can read.
     """
 
     def __init__(
         self,
-        graph: Graph | None = None,
+        graph: Any = None,
         named: NamedGraphs | None = None,
         prologue: Prologue | None = None,
         *,
         inline: tuple[Any, Sequence[_Terms]] = (None, ()),
         behind_where: bool = False,
         budget: int | None = None,
+        match: Callable[[algebra.BGP, _Given], Iterable[_Given]] | None = None,
     ) -> None:
         super().__init__(None, [], initBindings={})
         self.graph: Graph = _NO_GRAPH if graph is None else graph
@@ -89,6 +95,7 @@ class Context(QueryContext):
         self.inline = inline
         self.behind_where = behind_where
         self.budget = budget
+        self.match = match
         self._moment = datetime.now(UTC)
 
     @property
@@ -110,6 +117,8 @@ class Context(QueryContext):
 
     def inside(self, outer: _Terms) -> Context:
         """The context with other outer terms."""
+        if not outer and not self.outer:
+            return self
         other = copy(self)
         other.outer = outer
         return other
@@ -162,13 +171,13 @@ def with_outer(row: Row, context: Context) -> Row:
 
 
 def _basic(node: algebra.BGP, context: Context) -> list[Row]:
-    """A basic graph pattern: triples by rdflib, then paths, which begin with the terms that triples bind. The blank
-    nodes of the pattern are removed from the solutions."""
-    plain = [triple for triple in node.triples if not isinstance(triple[1], Path)]
-    plain.sort(key=lambda triple: sum(_is_open(term, context.outer) for term in triple))
-    outer = {Variable(name): term for name, term in context.outer.items()}
-    found = _within(evalBGP(context.clone(outer), plain), context)
-    rows: Iterable[dict[Any, Identifier]] = [dict(row.items()) for row in found]
+    """A basic graph pattern: triples, then paths, which begin with the terms that triples bind. The blank nodes of the
+    pattern are removed from the solutions."""
+    outer: _Given = {}
+    if context.outer:
+        mentioned = (term for triple in node.triples for term in triple if isinstance(term, Variable))
+        outer = {name: context.outer[str(name)] for name in mentioned if str(name) in context.outer}
+    rows = _triples(node, outer, context)
     for start, path, end in node.triples:
         if isinstance(path, Path):
             ends = frozenset(term for term in (start, end) if not isinstance(term, (Variable, BNode)))
@@ -179,14 +188,21 @@ def _basic(node: algebra.BGP, context: Context) -> list[Row]:
     ]
 
 
+def _triples(node: algebra.BGP, outer: _Given, context: Context) -> Iterable[_Given]:
+    """The solutions of a pattern's triples without its paths, by rdflib or by the context's `match`."""
+    if context.match is not None:
+        return context.match(node, outer)
+    plain = [triple for triple in node.triples if not isinstance(triple[1], Path)]
+    plain.sort(key=lambda triple: sum(_is_open(term, context.outer) for term in triple))
+    return [dict(row.items()) for row in _within(evalBGP(context.clone(outer), plain), context)]
+
+
 def _is_open(term: Any, outer: _Terms) -> bool:
     """True if a term of a pattern is open: a variable without an outer term, or a blank node, which acts as one."""
     return isinstance(term, BNode) or (isinstance(term, Variable) and str(term) not in outer)
 
 
-def _along(
-    row: dict[Any, Identifier], start: Any, path: Path, end: Any, ends: frozenset[Any], context: Context
-) -> Iterator[dict[Any, Identifier]]:
+def _along(row: _Given, start: Any, path: Path, end: Any, ends: frozenset[Any], context: Context) -> Iterator[_Given]:
     """`row` extended by the bindings of each match of `path` from `start` to `end`."""
     given = [row.get(term) if isinstance(term, (Variable, BNode)) else term for term in (start, end)]
     for a, b in ways(path, given[0], given[1], ends, context.graph):

@@ -101,6 +101,8 @@ def _literal(lexical: str, datatype: str | None, language: str | None) -> Litera
 
 def plain_literal(term: Term) -> Term:
     """`term`, or the same text without a datatype if it is a literal of type xsd:string."""
+    if type(term) is URIRef:  # PERF: rdflib's classes are abstract: `isinstance` takes 0.3 µs to say no, this 0.03
+        return term
     if isinstance(term, Literal) and str(term.datatype) == _XSD_STRING:
         return Literal(str(term))
     return term

@@ -7,7 +7,7 @@ lists of the triple patterns.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -53,10 +53,11 @@ class BasicPattern:
     shape: tuple[Any, ...] | None = None
 
 
-def basic_pattern(node: algebra.BGP) -> BasicPattern:
-    """Compiles a basic graph pattern that is not empty."""
-    slots: dict[Any, int] = {}
-    steps = tuple(_step(triple, slots) for triple in _order(node.triples))
+def basic_pattern(node: algebra.BGP, given: Iterable[Variable] = ()) -> BasicPattern:
+    """Compiles a basic graph pattern that is not empty. `given`: the variables of the first slots, which have terms
+    before the first step."""
+    slots: dict[Any, int] = {name: slot for slot, name in enumerate(given)}
+    steps = tuple(_step(triple, slots) for triple in _order(node.triples, slots))
     names = tuple(sorted((str(term), slot) for term, slot in slots.items() if isinstance(term, Variable)))
     return BasicPattern(steps, names, len(slots), _shape(steps))
 
@@ -72,11 +73,11 @@ def _is_open(term: Any) -> bool:
     return isinstance(term, (Variable, BNode))
 
 
-def _order(triples: Sequence[_Triple]) -> list[_Triple]:
-    """The triple patterns in the order of matching: those that share variables with earlier ones, and those with the
-    most constants, come first."""
+def _order(triples: Sequence[_Triple], given: Iterable[Any]) -> list[_Triple]:
+    """The triple patterns in the order of matching: those that share variables with earlier ones or with the `given`
+    ones, and those with the most constants, come first."""
     rest, order = list(triples), []
-    known: set[Any] = set()
+    known: set[Any] = set(given)
     while rest:
         best = max(rest, key=lambda t: sum(term in known or not _is_open(term) for term in t))
         rest.remove(best)
