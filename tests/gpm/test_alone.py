@@ -161,7 +161,7 @@ def test_operators_on_a_graph_alone(group: str, graphs: list[Any]) -> None:
     _check(group, graphs)
 
 
-@pytest.mark.slow
+@pytest.mark.random
 @given(_operators(), _GRAPHS)
 @settings(max_examples=1_000, deadline=None)
 def test_more_operators_on_a_graph_alone(group: str, graphs: list[Any]) -> None:
