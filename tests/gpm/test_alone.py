@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import itertools
 import re
+from decimal import Decimal
 from typing import Any
 
 import pytest
@@ -161,7 +162,7 @@ def test_operators_on_a_graph_alone(group: str, graphs: list[Any]) -> None:
     _check(group, graphs)
 
 
-@pytest.mark.slow
+@pytest.mark.random
 @given(_operators(), _GRAPHS)
 @settings(max_examples=1_000, deadline=None)
 def test_more_operators_on_a_graph_alone(group: str, graphs: list[Any]) -> None:
@@ -177,12 +178,22 @@ def _check(group: str, graphs: list[Any]) -> None:
     evaluator, events = _evaluator(group), _events(graphs)
     found = _each(evaluator, events)
     assert found == _ones(evaluator, events)
+    if "SELECT" in group and not all(_is_simple(term) for graph in graphs for _, _, term in graph):
+        return
     for own, graph in zip(found, graphs, strict=True):
         oracle = algebra_by_definition.Oracle(list(dict.fromkeys(graph)), compiled.prologue, {})
         solutions = oracle.value(compiled.event)
         true = [m for m in solutions if all(oracle.truth(c.expression, m) is True for c in compiled.local)]
         assert {m for m, _ in own} == {tuple(sorted(m.items())) for m in solutions}
         assert {m for m, kept in own if kept} == {tuple(sorted(m.items())) for m in true}
+
+
+def _is_simple(term: Any) -> bool:
+    """Whether the definition in `algebra_by_definition` has the sums and the order of a term: no doubles, dates and
+    language tags."""
+    if not isinstance(term, Literal):
+        return True
+    return not term.language and (term.datatype is None or (isinstance(term.value, int | Decimal) and len(term) < 20))
 
 
 @pytest.mark.parametrize("sign", _SIGNS)

@@ -120,6 +120,8 @@ class Oracle:
             return None
         if kind in ("Min", "Max"):
             return (known[0] if kind == "Min" else known[-1]) if known else None
+        if kind == "GroupConcat" and any(isinstance(v, BNode) for v in known):
+            return None  # a blank node has no text
         if kind == "GroupConcat":
             return Literal(aggregate.separator.join(str(v) for v in known))
         return _of_numbers(kind, known)

@@ -6,9 +6,9 @@ of the whole the truth of `spaseq.gpm.columnar.truth`. All other operators are t
 (`spaseq.gpm.reference`), which matches triples by this module. The plan stays the definition, and evaluates other
 patterns and graphs with many candidates (`PAIRS`, `READ`). Tests compare the two.
 
-PERF: three triple patterns on eight triples (benchmarks/pushes.py): the plan on a batch of one 38 µs, 11 here. On a
-busy machine a whole push took 66 µs with a plain pattern, and 105 with OPTIONAL. Those with UNION and a path took
-113, those with the average and the sum of a group 157. By the plan these three took 420, 510 and 1,580.
+PERF: three triple patterns on eight triples (benchmarks/pushes.py): the plan on a batch of one 38 µs, 11 here. A whole
+push with a plain pattern took 41 µs. With OPTIONAL it took 307 by the plan and 102 here, with UNION and a path 472 and
+113. The average and the sum of a group took 1,585 and 156 (a busy machine).
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from spaseq.gpm.columnar import kernels as k
 from spaseq.gpm.columnar.amounts import error_of
 from spaseq.gpm.columnar.basic import basic_pattern
 from spaseq.gpm.columnar.coverage import counts, uncovered
-from spaseq.gpm.columnar.truth import ERROR, FALSE, TRUE
+from spaseq.gpm.columnar.truth import ERROR, FALSE, TRUE, is_arithmetic
 from spaseq.gpm.expressions import Row, is_true, verdict
 from spaseq.gpm.mappings import Mapping as Solution
 from spaseq.gpm.property_paths import Path, negates
@@ -40,6 +40,12 @@ PAIRS: Final = 64
 """The greatest number of pairs of a solution so far and a triple at one step; with more the plan is faster."""
 READ: Final = 512
 """The greatest number of triples that property paths read, each time counted."""
+FEW: Final = 4
+"""So many graphs with other operators that are pushed at once are solved one by one. PERF: with OPTIONAL, four take
+123 µs a graph by the plan and 90 one by one, ten 75 and 103. With arithmetic in a FILTER one takes 193 and 126, four 76
+and 118."""
+MANY: Final = 1 << 30
+"""The same for graphs without other operators, and with aggregates (ten: 251 µs by the plan, 144 one by one)."""
 
 Listed = tuple[Mapping[int, Sequence[Triple]], Sequence[Triple]]
 """The triples of a graph that some pattern can use: by the number of their predicate, and all of them."""
@@ -83,7 +89,10 @@ class GraphRows:
 
 
 class Alone(Protocol):
-    """A GPM made ready by `prepare`."""
+    """A GPM made ready by `prepare`. `most`: so many graphs pushed at once are solved one by one; with more the
+    plan is faster."""
+
+    most: int
 
     def solve(self, graph: Listed) -> GraphRows | None:
         """The solutions on a graph; None if there is too much to try."""
@@ -131,9 +140,10 @@ class _Triples:
 class _Basic:
     """A basic graph pattern under FILTERs."""
 
-    __slots__ = ("_tests", "_triples")
+    __slots__ = ("_tests", "_triples", "most")
 
-    def __init__(self, triples: _Triples, tests: tuple[_Test, ...]) -> None:
+    def __init__(self, triples: _Triples, tests: tuple[_Test, ...], most: int) -> None:
+        self.most = most
         self._triples = triples
         self._tests = tests
 
@@ -148,7 +158,7 @@ class _Basic:
 class _Algebra:
     """A pattern of any operators: by the rules of the reference, with triples matched here."""
 
-    __slots__ = ("_counting", "_exists", "_made", "_names", "_node", "_places", "_prologue", "_tests")
+    __slots__ = ("_counting", "_exists", "_made", "_names", "_node", "_places", "_prologue", "_tests", "most")
 
     def __init__(
         self,
@@ -165,6 +175,7 @@ class _Algebra:
         self._tests = tuple(_test(c, slots, prologue) for c in conditions if not algebra.has_exists(c))
         self._exists = tuple(c for c in conditions if algebra.has_exists(c))
         self._counting = counts(node)
+        self.most = MANY if self._counting else FEW
         self._made: dict[tuple[int, tuple[Any, ...]], tuple[algebra.BGP, _Triples]] = {}
 
     def solve(self, graph: Listed) -> GraphRows | None:
@@ -263,7 +274,8 @@ def prepare(
     if isinstance(node, algebra.BGP) and node.triples and not inside and not _has_path(node):
         triples = _Triples(node, (), places)
         slots = dict(triples.names)
-        return _Basic(triples, tuple(_test(condition, slots, prologue) for condition in conditions))
+        most = 1 if any(map(is_arithmetic, conditions)) else MANY
+        return _Basic(triples, tuple(_test(condition, slots, prologue) for condition in conditions), most)
     return _Algebra(node, conditions, prologue, places)
 
 

@@ -332,7 +332,7 @@ class BatchEvaluator:
                 if not gpm.needs <= present:
                     continue
                 rows = None
-                if gpm.alone is not None:
+                if gpm.alone is not None and len(events) <= gpm.alone.most:
                     if graph is None:
                         graph = listed(event.triples, own, every=every)
                     rows = gpm.alone.solve(graph)

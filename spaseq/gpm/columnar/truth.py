@@ -214,6 +214,18 @@ def _fold(parts: Sequence[algebra.Expression], scope: Scope, settled: int) -> np
 # -- comparisons
 
 
+def is_arithmetic(expression: algebra.Expression) -> bool:
+    """True if `truth` computes sums or products of numbers, for a comparison in a condition."""
+    match expression:
+        case algebra.Call("&&" | "||" | "!", arguments):
+            return any(map(is_arithmetic, arguments))
+        case algebra.Call(sign, (left, right)) if sign in algebra.SIGNS:
+            program = _compile(sign, left, right)
+            return program is not None and program.computes
+        case _:
+            return False
+
+
 def _comparison(
     sign: str, left: algebra.Expression, right: algebra.Expression, whole: algebra.Expression, scope: Scope
 ) -> np.ndarray:

@@ -87,9 +87,6 @@ in the kernel with pools 0.13 (2026-11-27).
 """
 
 
-COSTS_VALUES = "each event costs the values"
-
-
 class Pooled(NamedTuple):
     """The registers whose values the pools of a set of states keep. `by_tests`: there is one, and runs move only by
     tests on it. `ends`: tests end runs, so that few of them stay for long."""
@@ -316,8 +313,9 @@ class GuardedAutomaton:
         """The number of values of each row of a pool of this state alone; 0 if it has no pools."""
         return len(self._pool(frozenset([state])).registers) if self.has_pools else 0
 
-    def growth(self) -> Iterator[str]:
-        """For people: the keeping of runs in each state with registers, and the cost of an event there."""
+    def growth(self) -> Iterator[tuple[str, bool]]:
+        """For people: the keeping of runs in each state with registers, and the cost of an event there. With each line
+        True if an event may cost the values that runs hold."""
         for q, alive in enumerate(self._alive):
             held = alive & self._filled[q]
             if q == INITIAL or not held:
@@ -332,12 +330,12 @@ class GuardedAutomaton:
                     f" most O(n^{values - 1}/{values}), once it would move more than a few"
                 )
             elif index == k.SAME:
-                found = "looked up by an equality: an event costs the values kept beside it that pass"
+                found = "looked up by an equality: each event costs the values kept beside it that pass"
             elif index != k.ALL_OF_THEM:
-                found = f"in the order of a value: {COSTS_VALUES} that pass"
+                found = "in the order of a value: each event costs the values that pass"
             else:
-                found = f"tried one by one: {COSTS_VALUES} kept"
-            yield f"runs in state {q}: {found}"
+                found = "tried one by one: each event costs the values kept"
+            yield f"runs in state {q}: {found}", not values and index != k.SAME
 
     def tables(self, vectors: list[int], capacity: int) -> GuardTables:
         """The arrays for these symbol classes, given as bit vectors, with room for `capacity` sets.
@@ -436,9 +434,10 @@ def explain_growth(program: Program, choosing: Callable[[], Program]) -> list[st
     if codes is None:
         return []
     found = list(GuardedAutomaton(program.cea, codes, may_pool(program), is_short(program)).growth())
-    if any(COSTS_VALUES in line for line in found) and isinstance(choosing().lazy, LazyPlan):
-        found.append("if few events complete a match, evaluator 'auto' may cost less: it can begin with these")
-    return found
+    lines = [line for line, _ in found]
+    if any(costs for _, costs in found) and isinstance(choosing().lazy, LazyPlan):
+        lines.append("if few events complete a match, evaluator 'auto' may cost less: it can begin with these")
+    return lines
 
 
 def may_pool(program: Program) -> bool:
