@@ -20,10 +20,11 @@ from spaseq.core.engine import CodedRows, MatchBatch
 from spaseq.core.engine.program.register_ops import NOTHING
 from spaseq.core.integers import apart, different, ranges
 from spaseq.core.snapshot import array, expect
-from spaseq.gpm import GraphPattern, Mapping, MappingSet, freeze, join
+from spaseq.gpm import Condition, GraphPattern, Mapping, MappingSet, freeze, holds, join
 from spaseq.language.guards.encoding import TermCodes
 from spaseq.language.guards.terms import NumberedTerms, SolutionTerms
 from spaseq.language.semantics.expand import Conjunction
+from spaseq.language.semantics.filters import conditions
 from spaseq.language.semantics.lookups import Lookups
 from spaseq.language.solving.instants import InstantBatch, Rows
 
@@ -44,6 +45,9 @@ class StepValues:
         self._lookups = lookups
         self._patterns = patterns
         self._names: dict[Conjunction, tuple[str, ...]] = {c: names for c, names in lookups.steps if names}
+        self._filters: list[list[tuple[Condition, Any]]] = [
+            list(conditions(patterns, c, inner=False)) if lookups.decides else [] for c, _ in lookups.steps
+        ]
         every = [name for _, names in lookups.steps for name in names]
         self._shares = len(set(every)) < len(every)  # then two joined mappings may be equal
         self.terms: NumberedTerms = NumberedTerms()
@@ -194,9 +198,15 @@ class StepValues:
             places = ranges(rows.firsts, rows.counts)
             columns = {name: self._own(rows.owner.terms, rows.codes[places, at]) for name, at in kept.items()}
         taken = found.positions.reshape(len(found), len(self._lookups.steps))
-        for step, (conjunction, names) in enumerate(self._lookups.steps):
+        several = False
+        for (conjunction, names), positions, filters in zip(self._lookups.steps, taken.T, self._filters, strict=True):
             if names:
-                match, columns = _join_step(match, columns, names, self._picks(conjunction, taken[:, step]))
+                picks = self._picks(conjunction, positions)
+                several |= len(found) > 0 and int(picks[1].max()) > 1
+                match, columns = _join_step(match, columns, names, picks)
+            if several and filters:  # of a single mapping the run has decided it
+                passed = self._passes(columns, filters)
+                match, columns = match[passed], {name: own[passed] for name, own in columns.items()}
         if self.terms.has_aliases:
             return None
         shown = {name: columns[name] for name in sorted(columns) if name in selected}
@@ -204,6 +214,19 @@ class StepValues:
             match, table = _each_once(match, np.stack(list(shown.values()), axis=1))
             shown = dict(zip(shown, table.T, strict=True))
         return match, shown
+
+    def _passes(self, columns: dict[str, np.ndarray], filters: Sequence[tuple[Condition, Any]]) -> np.ndarray:
+        """Which of some mappings all FILTERs hold for: bool (n,). They are decided once for equal values."""
+        named = frozenset().union(*(condition.variables for condition, _ in filters))
+        names = [name for name in columns if name in named]
+        size = len(next(iter(columns.values())))
+        table = np.stack([columns[name] for name in names], axis=1) if names else np.zeros((size, 1), np.int64)
+        used, places = np.unique(table, axis=0, return_inverse=True)
+        found = [_all_hold(self._mapping(names, row), filters) for row in used.tolist()]
+        return np.array(found, bool)[places.reshape(-1)]
+
+    def _mapping(self, names: Sequence[str], codes: Sequence[int]) -> Mapping:
+        return freeze((n, self.terms.term(code)) for n, code in zip(names, codes, strict=False) if code != NOTHING)
 
     def _own(self, terms: NumberedTerms, codes: np.ndarray) -> np.ndarray:
         """The codes here of codes of the engine's terms: int64."""
@@ -215,9 +238,11 @@ class StepValues:
 
     def mappings(self, kept: MappingSet, positions: Sequence[int]) -> MappingSet:
         """The mapping set of a match with these positions, of which the run kept `kept`."""
-        for position, (conjunction, names) in zip(positions, self._lookups.steps, strict=True):
+        for position, (conjunction, names), filters in zip(positions, self._lookups.steps, self._filters, strict=True):
             if names:
                 kept = join(kept, self._mappings_at(conjunction, names, position))
+            if filters and len(kept) > 1:  # of a single mapping the run has decided it
+                kept = frozenset(mapping for mapping in kept if _all_hold(mapping, filters))
         return kept
 
     def _mappings_at(self, conjunction: Conjunction, names: Sequence[str], position: int) -> MappingSet:
@@ -228,10 +253,7 @@ class StepValues:
             if codes is None:
                 (begin,), (count,), table = self._picks(conjunction, np.array([position], np.int64))
                 codes = table[begin : begin + count].tolist()
-            term = self.terms.term
-            known = self._mappings[place] = frozenset(
-                freeze((n, term(code)) for n, code in zip(names, row, strict=True) if code != NOTHING) for row in codes
-            )
+            known = self._mappings[place] = frozenset(self._mapping(names, row) for row in codes)
         return known
 
     # -- snapshots
@@ -256,6 +278,10 @@ class StepValues:
             codes = [array(column, "terms", rows=len(places)) for column in columns]
             self._add(conjunction, places, np.stack(codes, axis=1))
         expect(self._numbers() <= known, "a term for each value")
+
+
+def _all_hold(mapping: Mapping, filters: Iterable[tuple[Condition, Any]]) -> bool:
+    return all(holds(condition, mapping, prologue) for condition, prologue in filters)
 
 
 def _block_of(codes: MappingABC[int, Sequence[Sequence[int]]], width: int) -> _Block:
