@@ -180,10 +180,12 @@ def ends_only(program: Program) -> Program:
     The existence of a match does not depend on the choice among matches with one end, nor on their number. So only
     CONSUME BY is left of the choice. With `absent`, a match waits until its window has closed. The structure then
     reports for each root if one of its matches is left (`keeps_roots`). A program whose matches wait one by one stays
-    as it is.
+    as it is. So does one with a choice and silences inside the window (`Repeated`): the start of the match that is
+    chosen says how many there are.
     """
     choice = program.whole_choice
-    if program.against is not None or program.around.marked:
+    by_start = program.around.repeated is not None and program.window.is_bounded
+    if program.against is not None or program.around.marked or (by_start and choice.selection is not Selection.ALL):
         return replace(program, lazy=None)
     if choice.after is not None and choice.consume is Consume.NONE:
         if choice.after.rule not in (After.PAST_LAST, After.ONCE):
