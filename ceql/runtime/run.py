@@ -204,7 +204,6 @@ class Run(Recognition):
 
 
 def _ends_of(parts: list[MatchBatch]) -> np.ndarray:
-    """The ends of matches: int64, ascending, each once. With the first silence behind a match its end is known."""
-    found = (m.end if m.silences is None else m.end[m.silences == 1] for m in parts)
-    ends = np.concatenate([np.zeros(0, np.int64), *found])
+    """The ends of matches: int64, ascending, each once."""
+    ends = np.concatenate([np.zeros(0, np.int64), *(m.end for m in parts)])
     return ends if np.all(ends[1:] > ends[:-1]) else apart(ends)

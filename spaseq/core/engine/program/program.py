@@ -181,10 +181,13 @@ def ends_only(program: Program) -> Program:
     CONSUME BY is left of the choice. With `absent`, a match waits until its window has closed. The structure then
     reports for each root if one of its matches is left (`keeps_roots`). A program whose matches wait one by one stays
     as it is. So does one with a choice and silences inside the window (`Repeated`): the start of the match that is
-    chosen says how many there are.
+    chosen says how many there are. With the first silence behind a match its end is known.
     """
+    repeated = program.around.repeated
+    if repeated is not None:
+        program = replace(program, around=replace(program.around, repeated=replace(repeated, most=1)))
     choice = program.whole_choice
-    by_start = program.around.repeated is not None and program.window.is_bounded
+    by_start = repeated is not None and program.window.is_bounded
     if program.against is not None or program.around.marked or (by_start and choice.selection is not Selection.ALL):
         return replace(program, lazy=None)
     if choice.after is not None and choice.consume is Consume.NONE:
