@@ -15,7 +15,7 @@ from spaseq.core.integers import different
 if TYPE_CHECKING:
     from spaseq.core.engine import MatchBatch, Program
     from spaseq.core.engine.kernels.sums.layout import Nodes
-    from spaseq.core.engine.runs.node_sums import NodeSums
+    from spaseq.core.engine.node_sums import NodeSums
     from spaseq.core.events import EventBatch
 
 
@@ -31,7 +31,7 @@ class Folding:
         self._takes = {name: np.array([name in label for label in every], bool) for name in self.summing.variables}
         self.nodes: NodeSums | None = None
         if program.adds_nodes:
-            from spaseq.core.engine.runs.node_sums import NodeSums  # loads the kernels
+            from spaseq.core.engine.node_sums import NodeSums  # loads the kernels
 
             self.nodes = NodeSums(program, self.summing)
 

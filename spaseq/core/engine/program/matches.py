@@ -28,7 +28,7 @@ def _empty() -> np.ndarray:
 
 
 def nodes_of(chunk: Chunk, labels: Labels) -> MatchBatch:
-    """What a kernel wrote of matches that are added up over nodes, for an automaton with these labels. O(nodes)."""
+    """The nodes that a kernel wrote, for an automaton with these labels. O(nodes)."""
     pairs = chunk.places.reshape(-1, 2)
     behind = chunk.offsets[1:] // 2 - 1
     inside = np.ones(len(pairs), bool)
@@ -118,8 +118,8 @@ class MatchBatch:
     `rows`: for a program with registers, the register rows each match was accepted with; else None.
     `labels`: for a program of valuations, int64, the number in `Program.labels` of the variables that take each of
     `positions`; else None.
-    `nodes`: for a program that aggregates over nodes, these: each row is a part of the nodes of all matches that end at
-    `end`, none of which began before `start`, and `positions` are what these nodes mark. Not to be taken apart.
+    `nodes`: for a program that aggregates over nodes, these. Each row is then a part of the nodes of all matches that
+    end at `end`. None of them began before `start`, and the nodes mark `positions`. Not to be taken apart.
     `sums`: for a program that aggregates, the numbers of all matches that end at `end`, for which this one stands.
     `silences`: for a program whose matches are reported again after each silence, int64 (m,): its number, from 1 on.
     """

@@ -32,5 +32,4 @@ by one.
 * `waiting`: `Ending` for one event at a time: the same, without an array operation over all matches that wait.
 * `single_event`: One event at a time: the steps of a batch, without arrays for each event.
 * `summing`: The run that aggregates over all matches of an event, without finding them.
-* `node_sums`: Aggregates over matches that are not listed, as nodes that these share: a row of numbers for each node.
 """

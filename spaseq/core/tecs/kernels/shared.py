@@ -76,10 +76,10 @@ def visit_below(nodes, st, stack, below, root, places, write):
     """The number of complex events below `root` that `enumerate_outs` would go through, or with `write` the number of
     the node. O(nodes that are not known).
 
-    With `write` each node that is visited, children first, gets the next number, and two places: the number of its
-    left child, and that of the right child; or of an output node -1 less its own place. A node of which one side is
-    dead has the number of the other side, and a bottom node has 0. Minus a status if an array is full, or the number of
-    events is above MOST_COUNTED; what is known so far stays.
+    With `write` each node that is visited, children first, gets the next number and two places. These are the numbers
+    of its children. An output node has the number of the node below, and -1 less its own place. A node of which one
+    side is dead has the number of the other side, and a bottom node has 0. Minus a status if an array is full, or the
+    number of events is above MOST_COUNTED; what is known so far stays.
     """
     mask = nodes.shape[0] - 1
     low = st[LOW]
