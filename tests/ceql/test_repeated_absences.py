@@ -157,7 +157,7 @@ def test_it_explains_itself() -> None:
         ("SELECT * WHERE A ; NOT C FOR EVERY 10 SECONDS WITHIN 10 EVENTS", "with WITHIN … EVENTS"),
         ("SELECT * WHERE A ; NOT C FOR EVERY 10 SECONDS WITHIN 10 [k]", "in a window over an attribute"),
         ("SELECT * WHERE A ; NOT C FOR EVERY 0 SECONDS", "no time at all"),
-        ("SELECT COUNT(*) AS n WHERE A ; NOT C FOR EVERY 10 SECONDS GROUP BY EVENT", "GROUP BY EVENT"),
+        ("SELECT COUNT(*) AS n WHERE A ; NOT C FOR EVERY 10 SECONDS GROUP BY EVENT", "GROUP BY beside NOT at the end"),
     ],
 )
 def test_what_has_no_meaning_with_it(query: str, problem: str) -> None:
