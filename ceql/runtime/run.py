@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from ceql.results.sums import Summing
     from spaseq.core.engine import MatchBatch, Program
     from spaseq.core.engine.opening import AnyEvaluator
+    from spaseq.core.engine.runs.evaluator import Evaluator
 
 _PART: Final = 1 << 16
 
@@ -81,6 +82,8 @@ class Run(Recognition):
             yield from self._about(self.evaluator.stream(batch), at_once=at_once)
         except EventError:
             self.past.pop()
+            if self.program.adds_nodes:
+                cast("Evaluator", self.evaluator).number_anew()
             if not self.is_midway:
                 self.time, self.reached, self.coordinate.last = before
             raise
