@@ -103,12 +103,12 @@ class Kernel:
         """numba's dispatcher for calls from compiled kernels. Python must not call it: it has no entry for Python.
 
         PERF: that entry unpacks every array of a call, and most kernels are never called by Python. With one signature
-        for literals, too (`_unite_literals`): the kernels of a query with an equality took 45 s of processor time, and
+        for literals, too (`_unite_integers`): the kernels of a query with an equality took 45 s of processor time, and
         take 35; those of `b.price > a.price` 114, and take 97 (2026-11-27, a very busy machine).
         """
         linked = self._link()
         linked.__qualname__ += " called"  # the name of a file of its own in the cache
-        return _unite_literals(_compile(linked, {**self.options, "no_cpython_wrapper": True}))
+        return _unite_integers(_compile(linked, {**self.options, "no_cpython_wrapper": True}))
 
     @property
     def at_hand(self) -> bool:
@@ -372,16 +372,20 @@ def _compile(function: Callable[..., Any], options: dict[str, Any]) -> Any:
     return njit(nogil=True, no_cfunc_wrapper=True, **options)(function)
 
 
-def _unite_literals(dispatcher: Any) -> Any:
-    """The dispatcher, which compiles for a literal what it compiles for a variable of its type.
+def _unite_integers(dispatcher: Any) -> Any:
+    """The dispatcher, which compiles for a literal, or an element of an int32 array, what it compiles for an int64.
 
-    By private API of numba's (0.61 to 0.68: `get_call_template`); without it, each literal has code of its own.
+    By private API of numba's (0.61 to 0.68: `get_call_template`); without it, each has code of its own.
     """
     template = getattr(dispatcher, "get_call_template", None)
     if template is not None:
-        from numba.types import unliteral
+        from numba.types import int32, int64, unliteral
 
-        dispatcher.get_call_template = lambda args, kws: template([unliteral(each) for each in args], kws)
+        def unite(argument: Any) -> Any:
+            found = unliteral(argument)
+            return int64 if found == int32 else found
+
+        dispatcher.get_call_template = lambda args, kws: template([unite(each) for each in args], kws)
     return dispatcher
 
 
