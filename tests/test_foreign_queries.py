@@ -102,7 +102,7 @@ def test_a_number_with_a_name_behind_it_is_told_no_blank() -> None:
 
 def test_words_of_sql_and_of_core_get_a_hint() -> None:
     for text, hint in {
-        "SELECT user, COUNT(*) FROM S WHERE A GROUP BY user": "CEQL reports matches, not groups",
+        "SELECT user, COUNT(*) FROM S WHERE A GROUP BY user": "a group is an EVENT at which matches end, a KEY of",
         "SELECT NXT * WHERE A": "the strategy is called NEXT here",
     }.items():
         with pytest.raises(QuerySyntaxError) as caught:

@@ -58,7 +58,7 @@ def lazily(text: str, batches: list[harness.Events], way: str, rng: random.Rando
     """What a lazy evaluator reports, now and then through a snapshot. `UnsupportedFeature` where it refuses."""
     query = ceql.compile(text)
     lowered, program = query.compiled.lowered, query.program()
-    if lowered.around.is_timed:
+    if lowered.around.is_timed or lowered.around.repeated is not None:
         raise UnsupportedFeature("NOT … FOR")
     plan = plan_of(lowered.pattern, strict=lowered.strict, choice=lowered.choice, registers=lowered.registers)
     orders = None

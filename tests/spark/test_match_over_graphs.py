@@ -19,7 +19,7 @@ from tests.spark.test_results import CASES, FLOOR, Case
 
 pytestmark = pytest.mark.spark
 
-_QUICK = ("sliding", "knowledge")
+_QUICK = ("knowledge",)
 _OVER_FRAMES = [case for case in CASES if not case.files and not set(case.words) & {"event_by", "time_from", "time"}]
 
 

@@ -72,12 +72,12 @@ def _compare(seed: int, spark: Any) -> int:
 
 
 def test_random_networks_in_a_batch(spark: Any) -> None:
-    assert sum(_compare(seed, spark) for seed in range(5)) > 5
+    assert sum(_compare(seed, spark) for seed in range(3)) > 2
 
 
 @pytest.mark.slow
 def test_many_random_networks_in_a_batch(spark: Any) -> None:
-    assert sum(_compare(seed, spark) > 0 for seed in range(5, 310)) > 150
+    assert sum(_compare(seed, spark) > 0 for seed in range(3, 310)) > 150
 
 
 def _compare_stream(seed: int) -> int:

@@ -104,7 +104,10 @@ def _rows(table: Any) -> list[str]:
     return sorted(json.dumps(row, sort_keys=True) for row in table.to_pylist())
 
 
-_AGAIN = ("sliding", "keys not selected", "two graphs", "partly bound", "starting", "counted windows of keys")
+_AGAIN = (
+    "sliding", "keys not selected", "two graphs", "partly bound", "starting", "counted windows of keys",
+    "keys without window", "nested knowledge", "own instants",
+)  # fmt: skip
 """Slow, as quick cases have the same plan: "sliding and what comes behind", "keys", "knowledge", "counted windows"."""
 _CASES = [pytest.param(c, id=c.name, marks=[pytest.mark.slow] if c.name in _AGAIN else []) for c in CASES]
 

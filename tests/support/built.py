@@ -153,8 +153,10 @@ class _Calls:
                 return _JOINS[skip](down(left), down(right))
             case ast.Conjunction(children):
                 return ceql.all_of(*map(down, children))
-            case ast.Without(child, lasting):
-                return ceql.no(down(child), lasting=None if lasting is None else f"{lasting}ns")
+            case ast.Without(child, None):
+                return ceql.no(down(child))
+            case ast.Without(child, length, every):
+                return ceql.no(down(child), **{"every" if every else "lasting": f"{length}ns"})
             case ast.Repeat(child, 0, 1, Skip.ANY, preference, None):
                 return down(child).optional(choose=preference.value)
             case ast.Repeat(child, low, high, skip, preference, until):

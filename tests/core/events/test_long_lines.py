@@ -19,9 +19,7 @@ from spaseq.core.events.readers import tables
 
 @pytest.mark.parametrize("name", ["e.csv.zst", "e.csv.gz", "e.jsonl.zst"])
 @pytest.mark.parametrize("fill", [b"x", b'"\n' * 2, b"[", b"[],"])
-def test_a_line_without_end_is_bounded(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, fill: bytes
-) -> None:
+def test_a_line_without_end_is_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, fill: bytes) -> None:
     """By what the reader says it is about to hold: how much the process holds also depends on what ran before."""
     head = b'type,v\nA,"' if "csv" in name else b'{"type":"A","v":' + (b"" if b"[" in fill else b'"')
     pack = gzip.compress if name.endswith("gz") else zstandard.compress

@@ -376,7 +376,9 @@ def test_a_run_of_what_the_command_line_named(client: Any, folder: Path) -> None
     assert wrong.status_code == 400 and "was named" in wrong.json()["errors"][0]["problem"]
 
 
-@pytest.mark.parametrize("name", ["stock", "smart-grid", "v-shape", "traffic-networks"])
+@pytest.mark.parametrize(
+    "name", ["stock", "smart-grid", *(pytest.param(n, marks=pytest.mark.slow) for n in ("v-shape", "traffic-networks"))]
+)
 def test_examples_run_as_their_commands_do(client: Any, name: str, tmp_path: Path, capsys: Any) -> None:
     setup = client.get(f"/api/examples?name={name}").json()
     asked = {"language": setup["language"], "text": setup["query"], "source": setup["source"], "setup": name,
