@@ -25,10 +25,10 @@ if TYPE_CHECKING:
 class Block:
     """Consecutive events that were pushed one by one, with the part of `EventBatch`'s interface that matches use.
 
-    `typed_by` is as of `EventBatch`. `events` has the values of each event whose attributes are `names`, in their
-    order, and other events as dicts (PERF: a dict of four attributes has 184 bytes, a tuple 72). It has None for events
-    that moved no run, as no match contains them. `keys` has the partition of each if `Past` needs it; `places` the
-    positions, once some events are left out.
+    `typed_by` is as of `EventBatch`. An event in `events` is a tuple of its values if its attributes are `names`, in
+    this order, else a dict. PERF: a dict of four attributes has 184 bytes, a tuple 72. It is None if the event moved no
+    run, as no match contains it then. `keys` has the partition of each if `Past` needs it. `places` has the positions,
+    once some events are left out.
     """
 
     __slots__ = ("events", "first", "keys", "names", "places", "stamps", "typed_by")

@@ -2,7 +2,7 @@
 
 A decorated function is a `Kernel`. It is `compiled`, `interpreted` by Python, or called, which means compiled. numba is
 imported when the first kernel is compiled. Kernels call each other by name. The names are resolved when kernels are
-linked: compiled kernels with those compiled for calls from kernels (`called`), interpreted with interpreted.
+linked: compiled kernels with those compiled for calls from kernels (`inner`), interpreted with interpreted.
 
 *Small inputs are interpreted.* numba takes half a second to be imported, and seconds to compile for an empty cache.
 Python takes 20 µs for an event of a plain query, 300 with a condition over several, 450 for a line of N-Quads. So
@@ -99,15 +99,15 @@ class Kernel:
         return _compile(self._link(), self.options)
 
     @cached_property
-    def called(self) -> Any:
+    def inner(self) -> Any:
         """numba's dispatcher for calls from compiled kernels. Python must not call it: it has no entry for Python.
 
-        PERF: that entry unpacks every array of a call, and most kernels are never called by Python. With one signature
-        for literals, too (`_unite_integers`): the kernels of a query with an equality took 45 s of processor time, and
-        take 35; those of `b.price > a.price` 114, and take 97 (2026-11-27, a very busy machine).
+        PERF: that entry unpacks every array of a call, and most kernels are never called by Python. Literals had code
+        of their own, too (`_unite_integers`). Without both, the kernels of a query with an equality take 35 s of
+        processor time, before 45; those of `b.price > a.price` 97, before 114 (2026-11-27, a very busy machine).
         """
         linked = self._link()
-        linked.__qualname__ += " called"  # the name of a file of its own in the cache
+        linked.__qualname__ += " inner"  # the name of a file of its own in the cache
         return _unite_integers(_compile(linked, {**self.options, "no_cpython_wrapper": True}))
 
     @property
@@ -132,8 +132,8 @@ class Kernel:
         """The function as Python runs it. Overflow of integers, which wraps around, is warned of."""
         return self._link("interpreted")
 
-    def _link(self, way: str = "called") -> FunctionType:
-        """The function, the kernels it calls being `called` or `interpreted`."""
+    def _link(self, way: str = "inner") -> FunctionType:
+        """The function, the kernels it calls being `inner` or `interpreted`."""
         code, known = self.function.__code__, self.function.__globals__
         calls = {name: known[name] for name in code.co_names if isinstance(known.get(name), Kernel)}
         linked = FunctionType(code, {**known, **{name: getattr(each, way) for name, each in calls.items()}})
@@ -217,7 +217,7 @@ class _Native(Kernel):
         return _compile(self._link(), self.options) if made is None else made
 
     @cached_property
-    def called(self) -> Any:
+    def inner(self) -> Any:
         """As compiled."""
         return self.compiled
 
