@@ -10,7 +10,7 @@ has those of several queries together.
 * `column_types`: The Arrow types of the columns that SELECT computes, from those of the events' attributes.
 * `sums`: Aggregates over all matches that end at an event: what events add to them, and their values.
 * `selected`: The columns that SELECT computes: a row for each match.
-* `folding`: Aggregates over matches that must be listed after all.
+* `folding`: Aggregates over matches as nodes that these share, or over matches that must be listed after all.
 * `groups`: The rows of GROUP BY KEY and of GROUP BY 1 HOUR: those of events, added up.
 * `typed`: Rows of matches as objects of a class of the user's.
 * `matches`: Matches as objects, or in columns.

@@ -5,7 +5,8 @@ argument of an aggregate has a `_Term`: how many values there are, and as far as
 least and the greatest. Whole numbers are kept apart from doubles, and positive ones from negative ones, so that whole
 numbers stay exact. Doubles are added in another order than match by match, so a sum may differ in its last digits.
 
-If matches must be listed after all (`Program.listed`), `fold_matches` makes such rows of them.
+`ceql.results.folding` makes such rows of nodes that matches share (`Program.adds_nodes`). If matches must be listed
+after all (`Program.listed`), `fold_matches` makes them.
 """
 
 from __future__ import annotations
@@ -148,11 +149,17 @@ class Summing:
 
     def no_sums(self) -> Sums:
         """No rows."""
-        return Sums(*self.no_weights(0), kinds=_frozen(self.kinds()))
+        return Sums(*self.no_weights(0), kinds=frozen(self.kinds()))
 
     def weights(self, batch: Any, rows: np.ndarray, may: np.ndarray, labels: Labels, kinds: list[list[Any]]) -> Rows:
         """As of `Summed`."""
-        found = self.no_weights(len(rows))
+        return self.weigh(lambda own: batch.events.take(rows[own]), may, labels, kinds)
+
+    def weigh(
+        self, events: Callable[[np.ndarray], EventBatch], may: np.ndarray, labels: Labels, kinds: list[list[Any]]
+    ) -> Rows:
+        """`weights` of as many events as `may` has rows; `events` gives some of them by their numbers."""
+        found = self.no_weights(len(may))
         every = labels or (frozenset[str](),)
         for term, kind in zip(self.terms.values(), kinds, strict=True):
             takes = may[:, [term.variable in label for label in every]].any(axis=1)
@@ -162,8 +169,7 @@ class Summing:
             if term.argument is None:
                 found.ints[own, term.known] = 1
             else:
-                events = batch.events.take(rows[own])
-                self._weigh(term, operand(term.argument, events), own, kind, found)
+                self._weigh(term, operand(term.argument, events(own)), own, kind, found)
         return found
 
     def no_weights(self, count: int) -> Rows:
@@ -349,7 +355,7 @@ def fold_matches(
             every = np.arange(len(positions))
             summing._weigh(term, operand(term.argument, events(positions)), every, kind, weights)
         _add_rows(summing, rows, groups, weights, term)
-    return _of_rows(ends, Sums(*rows, kinds=_frozen(kinds)))
+    return _of_rows(ends, Sums(*rows, kinds=frozen(kinds)))
 
 
 def join_rows(summing: Summing, parts: Sequence[MatchBatch]) -> MatchBatch:
@@ -373,7 +379,8 @@ def add_by_group(summing: Summing, sums: Sums, own: np.ndarray, count: int) -> S
     return Sums(*rows, kinds=sums.kinds)
 
 
-def _frozen(kinds: list[list[Any]]) -> tuple[tuple[Any, ...], ...]:
+def frozen(kinds: list[list[Any]]) -> tuple[tuple[Any, ...], ...]:
+    """The kinds as they are now."""
     return tuple(tuple(kind) for kind in kinds)
 
 

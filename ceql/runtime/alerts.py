@@ -278,7 +278,7 @@ class AlertStream(Pushing[int]):
     def _new_ends(self, matches: list[Match]) -> list[int]:
         """The ends that are decided and reported, among those of these matches and of earlier ones."""
         for match in matches:
-            if match.silence <= 1 and match.end not in self._ends:  # of a later silence the end has been known before
+            if match.end not in self._ends:
                 self._ends[match.end] = _NOTHING if self._reports is None else self._about(match, self._reports)
         undecided = self._session.undecided
         ready = sorted(self._ends if undecided is None else (end for end in self._ends if end < undecided))

@@ -205,8 +205,8 @@ class CompiledQuery(compiled.CompiledQuery):
     def growth(self) -> tuple[str, ...]:
         """The causes, in words, for which the memory of a run grows for ever."""
         program, grouping = self.program(), self.tree.grouping
-        counts = program.summed is not None and not program.listed  # by state, whatever the number of runs
-        if self.rewritten.unsatisfiable or not ((program.keeps_runs and not counts) or self.lowered.partition):
+        keeps_runs = program.keeps_runs and not program.adds_states
+        if self.rewritten.unsatisfiable or not (keeps_runs or self.lowered.partition):
             return ()
         both = (self.lowered.registers, self.lowered.against_registers)
         guards = [guard for registers in both if registers is not None for guard in registers.guards]

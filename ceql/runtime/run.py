@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from ceql.results.sums import Summing
     from spaseq.core.engine import MatchBatch, Program
     from spaseq.core.engine.opening import AnyEvaluator
+    from spaseq.core.engine.runs.evaluator import Evaluator
 
 _PART: Final = 1 << 16
 
@@ -81,6 +82,8 @@ class Run(Recognition):
             yield from self._about(self.evaluator.stream(batch), at_once=at_once)
         except EventError:
             self.past.pop()
+            if self.program.adds_nodes:
+                cast("Evaluator", self.evaluator).number_anew()
             if not self.is_midway:
                 self.time, self.reached, self.coordinate.last = before
             raise
@@ -204,7 +207,6 @@ class Run(Recognition):
 
 
 def _ends_of(parts: list[MatchBatch]) -> np.ndarray:
-    """The ends of matches: int64, ascending, each once. With the first silence behind a match its end is known."""
-    found = (m.end if m.silences is None else m.end[m.silences == 1] for m in parts)
-    ends = np.concatenate([np.zeros(0, np.int64), *found])
+    """The ends of matches: int64, ascending, each once."""
+    ends = np.concatenate([np.zeros(0, np.int64), *(m.end for m in parts)])
     return ends if np.all(ends[1:] > ends[:-1]) else apart(ends)

@@ -271,7 +271,7 @@ class Singles:
         guards = [guard for registers in both if registers is not None for guard in registers.guards]
         self._guarded = tuple(dict.fromkeys(a.name for g in guards for a in attributes_of(g.condition)))
         self._shape: tuple[Any, ...] = ()
-        self._block = Block(0, self._typed_by)
+        self._block = Block(0, self._typed_by, ())
         self._entered = False
         self._base = self._position = self._high = 0
         self._coordinate: Any = 0
@@ -344,7 +344,7 @@ class Singles:
         if self._by_key:
             block.keys.append(key)
         if moving:
-            block.events.append(dict(event))
+            block.events.append(tuple(event.values()) if block.names is self._shape else dict(event))
             try:
                 found = engine.push(symbol, position, coordinate, key, self._row)
             except EventError:  # a condition over several events refuses it
@@ -415,7 +415,7 @@ class Singles:
     def _row(self) -> EngineBatch:
         """The last event as a batch of one row."""
         position = self._position - 1
-        row = Row(self._block.events[-1] or {}, self._typed_by, self._high, position, (self._name,))
+        row = Row(self._block.attributes(-1), self._typed_by, self._high, position, (self._name,))
         return EngineBatch(row, row.positions, np.array([self._coordinate]), None)
 
     @property
@@ -467,7 +467,7 @@ class Singles:
         return True
 
     def _begin_block(self) -> None:
-        self._block = Block(self._position, self._typed_by)
+        self._block = Block(self._position, self._typed_by, self._shape)
         self._run.past.append(self._block, self._coordinate)
 
     def _seal(self) -> None:
@@ -481,6 +481,8 @@ class Singles:
     def _note(self, event: dict[str, Any]) -> None:
         self._shape = tuple(event)
         self._place.note(event)
+        if not self._block.events:
+            self._block.names = self._shape
 
     # What an event says besides its bits
 

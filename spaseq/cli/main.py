@@ -196,11 +196,9 @@ def _check_output(options: argparse.Namespace, query: Query) -> None:
 
 
 def _written_graph(event: GraphEvent) -> dict[str, Any]:
-    """The triples of a late event as JSON, in the syntax of N-Triples."""
-    from spaseq.gpm.serialise import nquads_term
+    from spaseq.gpm.serialise import graph_object
 
-    triples = [" ".join(map(nquads_term, triple)) for triple in event.triples]
-    return {"graph": None if event.graph is None else nquads_term(event.graph), "triples": triples}
+    return graph_object(event)
 
 
 def _knowledge(options: argparse.Namespace, query: Query) -> dict[str, Any]:

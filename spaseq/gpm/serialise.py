@@ -15,6 +15,7 @@ from spaseq.core.errors import InternalError, OptionError
 from spaseq.rdf import (
     TRIPLE_END,
     DirectionalString,
+    GraphEvent,
     TripleTerm,
     is_triple_key,
     parts_of_key,
@@ -198,6 +199,12 @@ _BARE: Final = {
     _XSD + "boolean": re.compile(r"true|false"),
 }
 """By datatype, the pattern of literals that are written in a list without quotes."""
+
+
+def graph_object(event: GraphEvent) -> dict[str, Any]:
+    """The name of an event's graph (None for none), and its triples: terms in the syntax of N-Triples."""
+    triples = [" ".join(map(nquads_term, triple)) for triple in event.triples]
+    return {"graph": None if event.graph is None else nquads_term(event.graph), "triples": triples}
 
 
 def list_literal(terms: Sequence[Any]) -> Literal:

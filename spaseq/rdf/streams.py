@@ -57,8 +57,10 @@ def settle(options: StreamOptions, sources: Sequence[StreamSource]) -> StreamOpt
     """`options` with the clock settled for all `sources` together: a predicate or arrival.
 
     Without a choice by the user, named graphs have `prov:generatedAtTime`, as graphs in memory do to which the program
-    gives no time, and everything else arrives. OptionError
-    if that would give the streams clocks that cannot be compared, and for a file whose format is not known.
+    gives no time, and everything else arrives. With nothing to read no event lacks a time.
+
+    Raises OptionError if that would give the streams clocks that cannot be compared, and for a file whose format is not
+    known.
     """
     clocks: dict[str, str] = {}
     for source in sources:
@@ -67,14 +69,14 @@ def settle(options: StreamOptions, sources: Sequence[StreamSource]) -> StreamOpt
         for path in expand_files(source.files):
             named = _event_by(path, source.event_by, options).kind == "graph"
             clocks.setdefault(GENERATED_AT if named else ARRIVAL, path)
-    if options.time is not None or not clocks:
-        return options if options.time is not None else replace(options, time=ARRIVAL)
+    if options.time is not None:
+        return options
     if len(clocks) > 1:
         raise OptionError(
             f"{clocks[GENERATED_AT]} has graphs with times and {clocks[ARRIVAL]} has none: their order is unknown",
             'time="PREDICATE" or time_from="arrival", for all streams',
         )
-    return replace(options, time=next(iter(clocks)))
+    return replace(options, time=next(iter(clocks), GENERATED_AT))
 
 
 def merged_files(source: StreamSource, options: StreamOptions) -> tuple[StreamSource, ...]:

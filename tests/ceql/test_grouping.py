@@ -90,7 +90,9 @@ def test_plan_says_if_matches_are_listed() -> None:
     plain = ceql.compile("SELECT COUNT(*) AS n WHERE A ; B GROUP BY EVENT").explain()
     assert "none of which is listed" in plain and "memory grows" not in plain
     related = ceql.compile("SELECT COUNT(*) AS n WHERE A AS a ; B AS b FILTER b.v > a.v GROUP BY EVENT").explain()
-    assert "of a list of them, O(matches), since conditions relate several events" in related
+    assert "none is listed, by the nodes they share" in related and "memory grows" in related
+    chosen = ceql.compile("SELECT LAST COUNT(*) AS n WHERE A AS a ; B AS b FILTER b.v > a.v GROUP BY EVENT").explain()
+    assert "of a list of them, O(matches), since matches are chosen among those of an event" in chosen
 
 
 def test_what_it_does_not_go_with() -> None:

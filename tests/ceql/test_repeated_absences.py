@@ -125,6 +125,9 @@ def test_a_silence_without_end_is_within_the_budgets() -> None:
     with pytest.raises(BudgetExceeded, match="output_bytes"):
         ceql.compile(ALARM, settings=Settings(output_bytes=100_000)).open().push(events)
     assert ceql.compile(ALARM).run(events).count(10) == 10  # and no more are made
+    short = ceql.compile("SELECT * WHERE A ; NOT B FOR EVERY 0.000001 SECONDS")
+    assert short.run(events).count(10) == 10 and list(short.alerts().run(events)) == [0]
+    assert short.alerts().open().push(events) == [0]
 
 
 def test_times_at_the_ends_of_what_times_can_be() -> None:

@@ -114,6 +114,13 @@ def test_a_second_process_compiles_nothing(package: Path) -> None:
     assert run(package) == (["8", "0"], "")
 
 
+def test_a_literal_needs_no_code_of_its_own(package: Path) -> None:
+    """By numba's private API: without it there is code for each literal."""
+    second = package / "core/engine/kernels/second.py"
+    second.write_text(SECOND.replace("twice(x) + FACTOR", "twice(x) + twice(1) + twice(FACTOR)"), "utf-8")
+    assert run(package) == (["12", "2"], "")
+
+
 def test_an_edit_in_another_file_is_seen(package: Path) -> None:
     run(package)
     first = package / "core/tecs/kernels/first.py"

@@ -85,6 +85,9 @@ def test_messages_of_a_stream(folder: Path, spark: Any, tmp_path: Path) -> None:
     messages = _messages(folder)
     end = max(time for _, time, _, _ in messages) + 1000
     messages += [(iri, end, "<a:end>", "<a:a> <a:b> <a:c> .") for iri in sorted(set(IRIS.values()))]
+    iri, early, *_ = messages[0]
+    messages.append((iri, early, "<a:late>", '<a:a> <a:b> "c" .\n<a:a> <a:b> _:d .'))
+    reached = max(time for stream, time, *_ in messages[:90] if stream == iri)
     (tmp_path / "in").mkdir()
     for number, part in enumerate((messages[:50], messages[50:90], messages[90:])):
         lines = [
@@ -98,12 +101,16 @@ def test_messages_of_a_stream(folder: Path, spark: Any, tmp_path: Path) -> None:
     raw = raw.option("maxFilesPerTrigger", 1).json(str(tmp_path / "in"))
     quads = parse_rdf(raw.withColumnsRenamed({"topic": "stream", "timestamp": "time"}), format="nt")
     running = start(query, spark, quads, checkpoint=str(tmp_path / "state"), output=str(tmp_path / "out"),
-                    available_now=True, tasks=2)  # fmt: skip
+                    available_now=True, tasks=2, late_output=str(tmp_path / "late"))  # fmt: skip
     assert wait(running)
     rows = spark.read.parquet(str(tmp_path / "out")).collect()
     found = [(r.start, r.end, list(r.positions), list(r.times), *(r[v] for v in query.variables)) for r in rows]
     assert _comparable(found) == _comparable(_local(query, _streams(SHOWN, folder), {})) != []
     assert progress(running)["events"] == len(messages)
+    (late,) = spark.read.parquet(str(tmp_path / "late")).collect()
+    assert (late.stream, late.graph, late.source, late.record) == (iri, "<a:late>", None, None)
+    assert late.triples[0] == '<a:a> <a:b> "c"' and late.triples[1].startswith("<a:a> <a:b> _:")
+    assert late.late_by == (reached - early) * 10**9
 
 
 def test_messages_are_taken_apart(spark: Any) -> None:

@@ -12,6 +12,8 @@ import pytest
 
 import spaseq
 import spaseq.spark
+from spaseq.core.events import LateEvent
+from spaseq.gpm.serialise import graph_object
 from tests.spark.test_results import _CASES as RANDOM_STREAMS
 from tests.spark.test_results import GRID_KB, GRID_STREAMS, Case, _streams
 from tests.support.micro_batches import in_micro_batches
@@ -42,11 +44,23 @@ def test_random_streams(case: Case, folder: Path) -> None:
     kb = {"http://example.org/kb": str(folder / "kb.ttl")}
     local = query.run(streams, kb, keep_events=False, **case.words)
     expected = _rows(_local(query, streams, kb, **case.words))
-    found, counts = in_micro_batches(query, streams, kb, 1, case.partitions, **case.words)
+    late: list[Any] = []
+    found, counts = in_micro_batches(query, streams, kb, 1, case.partitions, told=late, **case.words)
     assert _rows(found) == expected != []
     local.count()
     assert counts[0][:2] == [local.counters.events, local.counters.late]
+    told: list[Any] = []
+    if local.counters.late:
+        query.run(streams, kb, keep_events=False, **{**case.words, "on_late": told.append}).count()
+    assert _rows([row.values() for row in late]) == _rows(list(map(_late_row, told)))
+    assert len(late) == local.counters.late
     assert sum(count[3] for count in counts) == len(found)
+
+
+def _late_row(late: LateEvent) -> tuple[Any, ...]:
+    """The row of a late graph in a stream of Spark's."""
+    event = graph_object(late.event)
+    return late.stream, late.time, event["graph"], event["triples"], late.source, late.record, late.behind
 
 
 def _given(example: Example) -> tuple[Any, dict[str, str], dict[str, Any], dict[str, Any]]:

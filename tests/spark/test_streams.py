@@ -99,8 +99,16 @@ def test_what_goes_wrong_in_a_stream_is_said_on_the_driver(tmp_path: Path, spark
 def test_what_is_wrong_in_a_stream_is_named_dropped_or_put_aside(tmp_path: Path, spark: Any) -> None:
     """Slow, as it starts three streams: batches drop and put aside in `test_failures`, messages in `test_messages`."""
     (tmp_path / "late.nq").write_text(_reading(0, 9, 10) + _reading(1, 3, 12))
-    running = _run(HEAT, spark, {"S": str(tmp_path / "late.nq")}, {}, tmp_path / "b", late="drop")
+    late = str(tmp_path / "told")
+    running = _run(HEAT, spark, {"S": str(tmp_path / "late.nq")}, {}, tmp_path / "b", late_output=late)
     assert progress(running)["late"] == 1
+    triple = f"<http://example.org/s1> <http://example.org/heat> {heat_literal(12)}"
+    stream, file = "http://example.org/one", str(tmp_path / "late.nq")
+    rows = [tuple(row) for row in spark.read.parquet(late).drop("batch").collect()]
+    assert rows == [(stream, 3 * 10**9, "<http://example.org/g1>", [triple], file, 4, 6 * 10**9)]
+    assert spark.read.parquet(str(tmp_path / "b" / "out")).columns[:7] == [
+        "start", "end", "positions", "time", "times", "x", "y"
+    ]  # fmt: skip
     (tmp_path / "bad.nq").write_text(_reading(0, 1, 10) + "nonsense\n" + _reading(1, 3, 12))
     with pytest.raises(EventError, match=r"bad\.nq:3: "):
         _run(HEAT, spark, {"S": str(tmp_path / "bad.nq")}, {}, tmp_path / "c")

@@ -50,12 +50,13 @@ def in_micro_batches(
     silent: bool = False,
     entailment: str | None = None,
     reference: bool = False,
+    told: list[Any] | None = None,
     **words: Any,
 ) -> tuple[list[tuple[Any, ...]], list[list[int]]]:
     """The rows that the buckets give, and their counters at the end. Now and then a bucket goes on from a snapshot.
 
     `least`: batches of a stream have about so many bytes or more. `silent`: no stream is closed, and in place of that
-    a last batch brings nothing, at `FAR`.
+    a last batch brings nothing, at `FAR`. `told`: is given the rows of late events.
     """
     rng = random.Random(seed)
     options = stream_options(None, words)
@@ -86,10 +87,10 @@ def in_micro_batches(
         rows: list[tuple[Any, ...]] = []
         for part in parts:
             batch = batch_of(PARTS, [part_row(planned, part)])
-            for sent in _send_parts(_Send(text, layout, cut), shared, [batch]):
+            for sent in _send_parts(_Send(text, layout, cut, told is not None), shared, [batch]):
                 rows += zip(*(column.to_pylist() for column in sent.columns), strict=True)
         still = still + 1 if silent and places == before else 0
-        found += _evaluate(rows, evaluations, logs, rng, make)
+        found += _evaluate(rows, evaluations, logs, rng, make, told)
     if silent:
         for evaluation, log in zip(evaluations, logs, strict=True):
             restored = make()
@@ -98,7 +99,7 @@ def in_micro_batches(
             assert restored.awaits == evaluation.awaits
             if evaluation.awaits:
                 for table in _take_batch(evaluation, FAR, None):
-                    found += zip(*(column.to_pylist() for column in table.columns), strict=True)
+                    found += _rows_of(table)
             assert not evaluation.awaits
     return found, [evaluation.counts(first=True) for evaluation in evaluations]
 
@@ -109,7 +110,9 @@ def _cut_into(query: Query, layout: Any, options: Any, buckets: int) -> Cut:
     return replace(found, buckets=tuple(range(len(found.buckets))))
 
 
-def _evaluate(rows: Sequence[Any], evaluations: list[Any], logs: Any, rng: random.Random, make: Any) -> list[Any]:
+def _evaluate(
+    rows: Sequence[Any], evaluations: list[Any], logs: Any, rng: random.Random, make: Any, told: list[Any] | None
+) -> list[Any]:
     """The rows of a batch. Now and then a bucket goes on from its last snapshot and the log behind it."""
     found: list[Any] = []
     rows = sorted(rows, key=lambda row: row[:5])
@@ -117,7 +120,9 @@ def _evaluate(rows: Sequence[Any], evaluations: list[Any], logs: Any, rng: rando
         own = [(feed, body) for _, feed, _, _, _, body in group]
         logs[bucket].append((evaluations[bucket].words(), 0, own))
         for table in _take_batch(evaluations[bucket], 0, own):
-            found += zip(*(column.to_pylist() for column in table.columns), strict=True)
+            found += _rows_of(table)
+        for table in () if told is None else evaluations[bucket].late_rows():
+            told += table.to_pylist()
         if rng.random() < RESTARTS:
             evaluations[bucket] = make()
             evaluations[bucket].restore(logs[bucket][0])
@@ -125,3 +130,8 @@ def _evaluate(rows: Sequence[Any], evaluations: list[Any], logs: Any, rng: rando
             if rng.random() < 0.5:
                 logs[bucket] = [evaluations[bucket].snapshot()]
     return found
+
+
+def _rows_of(table: Any) -> list[tuple[Any, ...]]:
+    """The rows without the time of the last event, which is the last of the times."""
+    return list(zip(*(column.to_pylist() for column in table.drop_columns(["time"]).columns), strict=True))

@@ -148,11 +148,11 @@ class Repeating(Pushed):
             return _Silent()
         rows = np.searchsorted(positions, found.end)
         ends = places[rows]
-        most = np.full(len(found), NEVER)
+        most = np.full(len(found), self._repeated.most)
         if self._events is not None:
             starts = when[np.searchsorted(known, found.start)]
             over = np.array([self.program.window.closes_at(start) for start in starts.tolist()], np.int64)
-            most = _silences(ends, np.minimum(over, _MAX - 1) + 1, self._every)
+            most = np.minimum(most, _silences(ends, np.minimum(over, _MAX - 1) + 1, self._every))
         return _Silent(replace(found, rows=None), row_keys[rows], ends, np.zeros(len(found), np.int64), most)
 
     def _tell(self, some: _Silent, upto: np.ndarray, stays: np.ndarray) -> Iterator[MatchBatch]:
@@ -166,7 +166,8 @@ class Repeating(Pushed):
         """The rows of the silences from those reported up to these, in order of their moments, then of the ends."""
         while len(some.keys):
             check()
-            goal = upto if np.minimum(upto - some.told, _PART).sum() <= _PART else self._some_of(some, upto)
+            few = np.minimum(upto - some.told, _PART + 1).sum() <= _PART
+            goal = upto if few else self._some_of(some, upto)
             counts = goal - some.told
             index = np.repeat(np.arange(len(counts)), counts)
             number = some.told[index] + 1 + np.arange(len(index)) - np.repeat(np.cumsum(counts) - counts, counts)

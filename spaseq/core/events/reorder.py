@@ -102,7 +102,7 @@ class Arrivals:
         if self.loose:
             late = times < self.mark
         else:
-            highs = np.maximum(np.maximum.accumulate(times), self.high)
+            highs = self.highs(times)
             # the difference of two times is not always an int64
             late = (highs.view(np.uint64) - times.view(np.uint64) > self.lateness) | (times < self.floor)
         if late.any() and not self.drops and where is not None:
@@ -114,10 +114,19 @@ class Arrivals:
         self.dropped += int(late.sum()) if self.drops else 0
         if self.on_late is not None and not self.loose:
             rows = np.flatnonzero(late)
-            reached = np.maximum(highs[rows], self.floor).tolist()
-            self.late_ones = [(row, high - int(times[row])) for row, high in zip(rows.tolist(), reached, strict=True)]
+            come_to = highs[rows].tolist()
+            self.late_ones = [(row, high - int(times[row])) for row, high in zip(rows.tolist(), come_to, strict=True)]
         self._reach(times, where)
         return (late if late.any() else None), None
+
+    def highs(self, times: np.ndarray) -> np.ndarray:
+        """The time that the stream has come to at each of the next events, int64 (n,), ns.
+
+        It is the greatest up to the event, or the time that the stream was advanced to. If the stream is `loose`, it is
+        that of the last call.
+        """
+        known = max(self.high, self.floor)
+        return np.full(len(times), known) if self.loose else np.maximum(np.maximum.accumulate(times), known)
 
     def settle(self) -> None:
         """Declare that all events so far are before all that follow (`loose`)."""

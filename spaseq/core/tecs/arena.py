@@ -87,7 +87,7 @@ class Arena:
         self.stack: np.ndarray = np.zeros((1024, 2), np.int64)
         self.heap: np.ndarray = np.zeros((256, 4), np.int64)
         self.path: np.ndarray = np.zeros(1024, np.int64)
-        self.counts: np.ndarray = np.zeros((0, 2), np.int64)
+        self.below: np.ndarray = np.zeros((0, k.BELOW_COLUMNS), np.int64)
         self.links: np.ndarray = np.zeros((1024, 2), np.int64)
         self.runs: np.ndarray = np.zeros((64, 2), np.int64)
         self.reach: np.ndarray = np.zeros((0, 3), np.int64)
@@ -151,9 +151,10 @@ class Arena:
                 self.stack, self.heap = self._double(self.stack), self._double(self.heap)
             elif status == k.GROW_PATH:
                 self.path, self.links = self._double(self.path), self._double(self.links)
-            elif status == k.GROW_COUNTS:
-                self.charge(16 * len(self.nodes))
-                self.counts = np.zeros((len(self.nodes), 2), np.int64)
+            elif status == k.GROW_BELOW:
+                self.charge(8 * k.BELOW_COLUMNS * (len(self.nodes) - len(self.below)))
+                self.below = np.zeros((len(self.nodes), k.BELOW_COLUMNS), np.int64)
+                self.st[k.NUMBERED] = 0
             elif status == k.TOO_MANY:
                 raise TooManyMatches(
                     f"more than {k.MOST_COUNTED:,} matches end at one event, too many to count",
@@ -186,7 +187,7 @@ class Arena:
 
         numba compiles a kernel for the types of its arguments: for None it leaves out the code that uses the array.
         """
-        output = k.Output(self.stack, self.path, self.counts, self.matches, self.places, write, order, limit)
+        output = k.Output(self.stack, self.path, self.below, self.matches, self.places, write, order, limit)
         recent = k.Recent(self.heap, self.links) if limit else None
         return self.runs if order in k.FRONTIERS else None, output, recent
 
@@ -262,7 +263,7 @@ class Arena:
     def charge(self, extra: int) -> None:
         """Raises `BudgetExceeded` if `extra` bytes more are beyond the budget."""
         listed = self.listed.nbytes + self.listed_order.nbytes + self.listed_places.nbytes + self.dead.nbytes
-        walks = self.stack.nbytes + self.path.nbytes + self.reach.nbytes + self.counts.nbytes
+        walks = self.stack.nbytes + self.path.nbytes + self.reach.nbytes + self.below.nbytes
         used = self.memory_usage() + walks + listed + extra
         if used > self._budget:
             hint = "raise arena_bytes, or narrow the window: give a WITHIN where there is none"

@@ -118,20 +118,23 @@ class MatchRows:
 
 @dataclass(frozen=True, slots=True)
 class PlacedRows:
-    """The shape of the rows of a stream: GRAPH_MATCHES (`spaseq.spark.session.tables`), and the variables as `v0`, …"""
+    """The shape of the rows of a stream: those of GRAPH_MATCHES (`spaseq.spark.session.tables`), with the `time` of the
+    last event in front of all `times`, and the variables. One with such a name is written `?name`."""
 
     terms: str
 
     def table(self, variables: Sequence[str]) -> pa.Schema:
         """The columns."""
         kind = term_form(self.terms).kind
-        return pa.schema([*GRAPH_MATCHES, *((f"v{i}", kind) for i in range(len(variables)))])
+        *place, times = GRAPH_MATCHES
+        own = pa.schema([*place, ("time", pa.int64()), times])
+        return pa.schema([*own, *((f"?{name}" if name in own.names else name, kind) for name in variables)])
 
     def __call__(self, matches: Sequence[Match], variables: Sequence[str]) -> pa.RecordBatch:
         bound = _columns(matches, variables, self.terms)
-        columns = ([list(m.positions) for m in matches], [list(m.times) for m in matches], *bound)
-        own = ([m.start for m in matches], [m.end for m in matches], *columns)
-        return _batch(own, self.table(variables))
+        times = ([m.times[-1] for m in matches], [list(m.times) for m in matches])
+        own = ([m.start for m in matches], [m.end for m in matches], [list(m.positions) for m in matches], *times)
+        return _batch([*own, *bound], self.table(variables))
 
 
 def _columns(matches: Sequence[Match], variables: Sequence[str], terms: str) -> list[list[Any]]:

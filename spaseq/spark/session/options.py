@@ -34,7 +34,7 @@ def refuse_limits(settings: Settings) -> None:
 def refuse_on_late(options: TimeOptions) -> None:
     """Raises `OptionError` if late events are to be given to a function: tasks are in other processes."""
     if options.on_late is not None:
-        raise OptionError("on_late is of the local engine", 'late="drop" counts late events on Spark')
+        raise OptionError("on_late is of the local engine", "start and start_tuples take late_output=FOLDER")
 
 
 class QueryWords(EventWords, total=False):

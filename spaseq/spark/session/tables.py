@@ -23,6 +23,7 @@ __all__ = [
     "GRAPH_MATCHES",
     "INPUTS",
     "KNOWLEDGE",
+    "LATE_GRAPHS",
     "MIXED",
     "PARCELS",
     "PARTS",
@@ -101,7 +102,13 @@ row that only says that the instant exists; `terms`, a key or null for each of t
 
 GRAPH_MATCHES: Final = pa.schema([("start", _LONG), ("end", _LONG), ("positions", _LONGS), ("times", _LONGS)])
 """What comes first in a match of a SPAseq query: positions of its `start` and `end`, its `positions` and their `times`.
-In a stream a column `v0`, `v1`, … for the term of each variable of the query follows."""
+In a stream a column for the term of each variable of the query follows."""
+
+LATE_GRAPHS: Final = pa.schema([("stream", _TEXT), ("time", _LONG), ("graph", _TEXT), ("triples", _TEXTS),
+                                ("source", _TEXT), ("record", _LONG), ("late_by", _LONG)])  # fmt: skip
+"""A graph event that came too late: the IRI of its `stream`, its `time`, and the name of its `graph` (null: none). Each
+of its `triples` is a text of N-Triples without the dot. `source` and `record` are its file and line (null: of a
+DataFrame), and `late_by` is the ns to the time that its stream had come to."""
 
 TERM_MATCHES: Final = pa.schema([*GRAPH_MATCHES, ("terms", _TEXTS)])
 """A match of a SPAseq query from which `Match` is made again: `start`, `end`, `positions` and `times` as of

@@ -8,8 +8,8 @@ each instant in the order of all. A parcel is one value to Spark, whatever it ho
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Generator, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
 from typing import Any, Final
 from zlib import crc32
 
@@ -19,8 +19,9 @@ from pyspark.sql import DataFrame
 
 from spaseq.core.engine import Window
 from spaseq.core.snapshot import decode, encode
+from spaseq.gpm.serialise import graph_object
 from spaseq.language.solving.solve import Solver
-from spaseq.rdf import Counters
+from spaseq.rdf import Counters, GraphEvent
 from spaseq.spark.ingest.columns import Placed, part_batches
 from spaseq.spark.ingest.datasource import planned_part
 from spaseq.spark.ingest.frames import NAME
@@ -45,7 +46,8 @@ _EVENTS: Final = 5_000
 class Parcel:
     """`times`: int64 (n,), ns, of all events of a stretch of a stream, in order; `lines`: int64 (n,), where they stand.
     `rows`: what the bucket is to know of them. `file`, for messages. `told`: at the end of a part, what it held.
-    `attached`: only more rows of the events of the parcel with the same place."""
+    `attached`: only more rows of the events of the parcel with the same place. `graphs`: of each event the name of its
+    graph and its triples, as of `graph_object`, if late ones become rows."""
 
     times: np.ndarray
     lines: np.ndarray
@@ -53,17 +55,18 @@ class Parcel:
     file: str
     told: Told | None
     attached: bool = False
+    graphs: list[tuple[str | None, list[str]]] = field(default_factory=list)
 
     def pack(self) -> bytes:
         """As a value for Spark."""
         told = None if self.told is None else self.told.row()
-        return encode((self.times, self.lines, self.rows, self.file, told, self.attached))
+        return encode((self.times, self.lines, self.rows, self.file, told, self.attached, self.graphs))
 
     @staticmethod
     def unpack(body: bytes) -> Parcel:
         """The inverse of `pack`."""
-        times, lines, rows, file, told, attached = decode(body)
-        return Parcel(times, lines, rows, file, None if told is None else Told.of(told), attached)
+        times, lines, rows, file, told, attached, *graphs = decode(body)  # those of an older log have no graphs
+        return Parcel(times, lines, rows, file, None if told is None else Told.of(told), attached, *graphs)
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,21 +88,29 @@ class Cut:
 
 @dataclass(frozen=True, slots=True)
 class _Send:
+    """`late`: the first bucket makes rows of late events, so it is sent all graphs, with all their triples."""
+
     query: QueryText
     layout: Layout
     cut: Cut
+    late: bool = False
+
+    def predicates(self, solver: Solver) -> Collection[str] | None:
+        """The predicates whose triples are read; None: all."""
+        return None if self.late else solver.wanted
 
 
 def send_parcels(
-    events: DataFrame, query: QueryText, layout: Layout, cut: Cut, graphs: Graphs, reader: QuadReader | None
-) -> DataFrame:
+    events: DataFrame, query: QueryText, layout: Layout, cut: Cut, graphs: Graphs, reader: QuadReader | None,
+    late: bool = False,
+) -> DataFrame:  # fmt: skip
     """The PARCELS (`spaseq.spark.session.tables`) of a DataFrame of PARTS to be read, or, with a `reader`, of QUADS.
 
     If the layout has `joined` GPMs, rows of MIXED: parcels without what those find, and that in rows of its own, to be
-    joined with its knowledge (`spaseq.spark.streaming.knowledge_join`).
+    joined with its knowledge (`spaseq.spark.streaming.knowledge_join`). `late`: late events become rows.
     """
     shared = share(events.sparkSession, graphs)
-    job = _Send(query, layout, cut)
+    job = _Send(query, layout, cut, late)
     name = f"read {'rows' if reader else 'files'} ({streams_and_patterns(query.compiled())})"
     run = step(name, _send_quads, job, reader, shared) if reader else step(name, _send_parts, job, shared)
     return events.mapInArrow(run, spark_schema(MIXED if layout.joined else PARCELS))
@@ -127,7 +138,7 @@ def _send_parts(job: _Send, shared: Any, batches: Iterable[pa.RecordBatch]) -> I
     for *head, body in rows_of(batches):
         feed, part, quarantine = planned_part(body)
         with counted(quarantine, quarantine_names(part)) as counters:
-            placed = () if part.last else part_batches(feed, part, solver.wanted, counters)
+            placed = () if part.last else part_batches(feed, part, job.predicates(solver), counters)
             number = yield from _sent(job, solver, tuple(head), placed)
         yield from _told(job, tuple(head), number, part.path, Told(counters, int(part.last)))
 
@@ -142,7 +153,7 @@ def _send_quads(
     task = 0 if context is None else context.partitionId()
     solver = _kept_solver(job.query, job.layout, shared.value)
     counters, sent = Counters(), [0] * len(reader.iris)
-    for events in reader.sorted_events(batches, solver.wanted, counters):
+    for events in reader.sorted_events(batches, job.predicates(solver), counters):
         head = (events.stream, task, 0)
         sent[events.stream] += yield from _sent(job, solver, head, [events.placed], sent[events.stream])
     if counters.malformed:  # a bucket counts events itself
@@ -163,7 +174,8 @@ def _sent(
             rows: list[list[Row]] = [[] for _ in job.cut.buckets]
             for number, key, mappings in found.rows(low, high):
                 rows[job.cut.of(int(times[number]), key)].append((number - low, key, mappings))
-            bodies = _bodies(times[low:high], lines[low:high], rows, batch.source)
+            graphs = [_graph(batch.event(place)) for place in order[low:high].tolist()] if job.late else []
+            bodies = _bodies(times[low:high], lines[low:high], rows, batch.source, graphs)
             yield _with_more(job, parcel_batch(head, part, bodies, job.cut.buckets))
             loose = [(g, n - low, int(times[n]), terms) for g, n, terms in found.unjoined(low, high)]
             if loose:
@@ -180,9 +192,18 @@ def _told(job: _Send, head: tuple[Any, ...], part: int, file: str, told: Told) -
     yield _with_more(job, parcel_batch(head, part, bodies, job.cut.buckets))
 
 
-def _bodies(times: np.ndarray, lines: np.ndarray, rows: Sequence[list[Row]], file: str) -> list[bytes]:
-    """A parcel for each bucket; the first has the lines."""
-    return [Parcel(times, lines if i == 0 else lines[:0], own, file, None).pack() for i, own in enumerate(rows)]
+def _bodies(
+    times: np.ndarray, lines: np.ndarray, rows: Sequence[list[Row]], file: str, graphs: list[Any]
+) -> list[bytes]:
+    """A parcel for each bucket; the first has the lines, and the graphs."""
+    first, *others = rows
+    bodies = [Parcel(times, lines, first, file, None, graphs=graphs).pack()]
+    return bodies + [Parcel(times, lines[:0], own, file, None).pack() for own in others]
+
+
+def _graph(event: GraphEvent) -> tuple[str | None, list[str]]:
+    found = graph_object(event)
+    return found["graph"], found["triples"]
 
 
 def _with_more(job: _Send, sent: pa.RecordBatch) -> pa.RecordBatch:

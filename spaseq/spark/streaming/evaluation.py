@@ -12,6 +12,7 @@ from itertools import groupby
 from operator import itemgetter
 from typing import Any, Final
 
+import numpy as np
 import pyarrow as pa
 
 from spaseq.core.snapshot import expect, seal, unseal
@@ -21,6 +22,7 @@ from spaseq.rdf import ARRIVAL, TERMS, StreamOptions
 from spaseq.spark.batch.form import Shape, chunks
 from spaseq.spark.session.layout import Layout
 from spaseq.spark.session.query_text import QueryText
+from spaseq.spark.session.tables import LATE_GRAPHS, batch_of
 from spaseq.spark.solving.solutions import at_instant
 from spaseq.spark.streaming.bucket_messages import Parcel
 from spaseq.spark.streaming.watermark import AWAKE, Clock, Silence
@@ -57,9 +59,12 @@ class GraphEvaluation:
         self._matches = 0
         self._ended = False
         self._latest: tuple[list[Any], Any] = ([], ())
+        self._iris = [iri for _, iri in compiled.streams]
+        self._late: list[tuple[Any, ...]] = []
 
     def begin(self, now: int) -> None:
         """The next batch begins, at `now` (ns) by the clock."""
+        self._late = []
         self._clock.begin_batch(now)
 
     def is_attached(self, body: bytes) -> bool:
@@ -69,18 +74,28 @@ class GraphEvaluation:
         """The next parcel of a stream, or more rows of the one before. EventError for a late event."""
         parcel = Parcel.unpack(body)
         if not parcel.attached:
-            places, arrived = self._clock.take(feed, parcel.times, parcel.lines, parcel.file)
-            self._latest = (places.tolist(), arrived)
-        at, late = self._latest
-        self._rows += [(*at[number], key, mappings) for number, key, mappings in parcel.rows if not late[number]]
+            places, late_by = self._clock.take(feed, parcel.times, parcel.lines, parcel.file)
+            self._latest = (places.tolist(), late_by)
+            if parcel.graphs:
+                self._tell_late(feed, parcel, late_by)
+        at, late_by = self._latest
+        self._rows += [(*at[number], key, mappings) for number, key, mappings in parcel.rows if not late_by[number]]
         if parcel.told is not None:
             self._malformed += parcel.told.counters.malformed
             if parcel.told.last:
                 self._clock.close(feed)
 
+    def _tell_late(self, feed: int, parcel: Parcel, late_by: np.ndarray) -> None:
+        """Note the late ones of the events of a parcel. Those of a DataFrame have no place in a file."""
+        for number in np.flatnonzero(late_by).tolist():
+            place = (None, None) if self._clock.loose else (parcel.file, int(parcel.lines[number]))
+            event = (self._iris[feed], int(parcel.times[number]), *parcel.graphs[number], *place)
+            self._late.append((*event, int(late_by[number])))
+
     def late_rows(self) -> Iterator[pa.Table]:
-        """None: a bucket has the solutions of events, and not the events."""
-        yield from ()
+        """LATE_GRAPHS of this batch, in the bucket that is sent the graphs."""
+        for found in chunks(self._late, _ROWS):
+            yield pa.Table.from_batches([batch_of(LATE_GRAPHS, found)])
 
     def pass_silence(self) -> None:
         """Nothing came in this batch: time goes on. `OptionError` if times are not of a clock."""

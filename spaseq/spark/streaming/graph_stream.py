@@ -7,12 +7,11 @@ files ─► events ─► parcels ─► an evaluation for each bucket ─► m
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Unpack
 
 from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql import functions as F
 from pyspark.sql.streaming.query import StreamingQuery
 
 from spaseq.core.engine import Window
@@ -20,7 +19,6 @@ from spaseq.core.events.options import Duration
 from spaseq.core.files.places import whole_name
 from spaseq.gpm import Knowledge
 from spaseq.language.query import Query, compile_query
-from spaseq.language.results.solutions import match_table
 from spaseq.language.runtime.opened import stream_sources
 from spaseq.language.runtime.unmatched import Input
 from spaseq.rdf import ARRIVAL, StreamOptions, StreamSource
@@ -34,11 +32,12 @@ from spaseq.spark.session.connecting import task_count
 from spaseq.spark.session.layout import Layout
 from spaseq.spark.session.options import QueryOptions, QueryWords
 from spaseq.spark.session.spreading import spread
+from spaseq.spark.session.tables import LATE_GRAPHS
 from spaseq.spark.streaming.bucket_messages import Cut, send_parcels
 from spaseq.spark.streaming.evaluation import GraphEvaluation
 from spaseq.spark.streaming.knowledge_join import attach_knowledge
 from spaseq.spark.streaming.processor import Outcome, evaluated
-from spaseq.spark.streaming.starting import Place, Sink, begin, use_rocks
+from spaseq.spark.streaming.starting import LateSink, Place, Sink, begin, use_rocks
 from spaseq.spark.streaming.watermark import Silence
 
 
@@ -51,6 +50,13 @@ class StreamWords(QueryWords, total=False):
     terms: str
     idle: Duration
     clock: Duration | None
+
+
+class StartWords(StreamWords, total=False):
+    """Keywords of `start`: those of `stream_matches`, and the places of late events."""
+
+    late_output: str | None
+    foreach_late: Callable[[DataFrame, int], None] | None
 
 
 def start(
@@ -66,7 +72,7 @@ def start(
     every: str | None = None,
     available_now: bool = False,
     sink: Mapping[str, str] | None = None,
-    **words: Unpack[StreamWords],
+    **words: Unpack[StartWords],
 ) -> StreamingQuery:
     """Begin, or go on with, a query over streams; what it finds goes to files or to a function.
 
@@ -77,17 +83,23 @@ def start(
     `foreach_batch`, `every` and `available_now` say where the matches go, and how often: see `Sink`, whose `settings`
     are given as `sink`.
 
+    `late_output` is a folder, or a topic, for the graphs that come too late and are dropped, and `foreach_late` a
+    function that gets those of each batch, as of `start_tuples`. A row has the IRI of its `stream`, `time` (ns), the
+    name of its `graph`, and `triples`, a list of texts of N-Triples. `source` and `record` are its file and line, NULL
+    in a DataFrame, and `late_by` is the ns to the time that its stream had come to. For this all triples are read.
+
     Raises OptionError where the checkpoint or the output cannot be used. Errors while it runs stop the query:
     `wait` raises them as they are.
     """
     place = Place.of(spark, checkpoint)
     tasks = place.tasks(spark, words.get("tasks"))
     buckets = words.get("buckets") or place.buckets(tasks)
-    own: StreamWords = {**words, "tasks": tasks, "buckets": buckets}
-    frame = stream_matches(query, spark, streams, kb, **own)
+    given: dict[str, Any] = {**words, "tasks": tasks, "buckets": buckets}
+    late = LateSink.of(given.pop("late_output", None), given.pop("foreach_late", None), words.get("late"))
     compiled = compile_query(query) if isinstance(query, str) else query
+    frame, outcome = _stream(compiled, spark, streams, kb, late_rows=late is not None, **given)
     silence = Silence.of(words.get("idle", 0), words.get("clock"))
-    where = Sink(output, format, foreach_batch, every, available_now, sink or {}).with_clock(silence)
+    where = Sink(output, format, foreach_batch, every, available_now, sink or {}, outcome, late).with_clock(silence)
     identity = {**_identity(compiled, streams, words), **silence.identity, "buckets": buckets}
     return begin(frame, where, place, tasks, identity)
 
@@ -144,14 +156,22 @@ def stream_matches(
     The session must have Spark's RocksDB state store (`start` sees to it).
     """
     query = compile_query(query) if isinstance(query, str) else query
+    own: dict[str, Any] = {"format": format, "reading": reading, "tasks": tasks, "buckets": buckets, "terms": terms}
+    return _stream(query, spark, streams, kb, **own, idle=idle, clock=clock, **words)[0]
+
+
+def _stream(
+    query: Query, spark: SparkSession, streams: Streams, kb: Any, *, format: str | None = None,
+    reading: Reading | None = None, tasks: int | None = None, buckets: int | None = None, terms: str = "text",
+    late_rows: bool = False, **words: Any,
+) -> tuple[DataFrame, Outcome]:  # fmt: skip
+    """The streaming DataFrame of `stream_matches`, and its columns. `late_rows`: late events are rows in it, too."""
+    silence = Silence.of(words.pop("idle", 0), words.pop("clock", None))
     options = QueryOptions.of(format, **words).of_query(query)
-    shape = PlacedRows(terms)
-    how = _How(reading or Reading(), tasks, buckets, Silence.of(idle, clock))
-    found = _found(query, spark, streams, kb, options, shape, how)
-    names = match_table([], query.variables).schema.names[4:]
-    time = F.element_at("times", -1).alias("time")
-    variables = [F.col(f"v{i}").alias(name) for i, name in enumerate(names)]
-    return found.select("start", "end", "positions", time, "times", *variables)
+    if late_rows:
+        options = replace(options, events=replace(options.events, late="drop"))
+    how = _How(reading or Reading(), tasks, buckets, silence, late_rows)
+    return _found(query, spark, streams, kb, options, PlacedRows(terms), how)
 
 
 def stream_rows_over_quads(
@@ -165,24 +185,26 @@ def stream_rows_over_quads(
     shape = MatchRows(terms, time_type(given), options.events.unit, positions=False)
     spark = given.frames[0].sparkSession
     use_rocks(spark)
-    return _found(query, spark, quads, kb, options, shape, _How(Reading(), partitions, None, silence))
+    return _found(query, spark, quads, kb, options, shape, _How(Reading(), partitions, None, silence))[0]
 
 
 @dataclass(frozen=True, slots=True)
 class _How:
-    """The words of a stream: `reading`, `tasks` and `buckets` as of `stream_matches`, `silence` as of `Clock`."""
+    """The words of a stream: `reading`, `tasks` and `buckets` as of `stream_matches`, `silence` as of `Clock`. `late`:
+    late events are rows."""
 
     reading: Reading
     tasks: int | None
     buckets: int | None
     silence: Silence
+    late: bool = False
 
 
 def _found(
     query: Query, spark: SparkSession, streams: Streams, kb: Any, options: QueryOptions, shape: PlacedRows | MatchRows,
     how: _How,
-) -> DataFrame:  # fmt: skip
-    """The rows of the matches, in a shape."""
+) -> tuple[DataFrame, Outcome]:  # fmt: skip
+    """The rows of the matches, in a shape, and their columns."""
     count = how.tasks or task_count(spark)
     text, layout, graphs, sides, _ = prepared(spark, query, kb, options)
     feeds: Frames | list[StreamSource]
@@ -197,7 +219,7 @@ def _found(
         Input(sources, options.events, settled, query.compiled.timed).check()
         events = parts_of_files(spark, sources, settled, how.reading, count)
     cut = _cut(query, layout, settled, how.buckets or count)
-    parcels = send_parcels(events, text, layout, cut, graphs, reader)
+    parcels = send_parcels(events, text, layout, cut, graphs, reader, how.late)
     if layout.joined:
         parcels = attach_knowledge(parcels, text, layout, cut, sides, count)
     make = partial(
@@ -205,7 +227,8 @@ def _found(
         silence=how.silence, buckets=len(cut.buckets),
     )  # fmt: skip
     timed = how.silence.behind is not None
-    return evaluated(parcels, make, Outcome(shape.table(query.variables)), cut.buckets[0], timed=timed)
+    outcome = Outcome(shape.table(query.variables), LATE_GRAPHS if how.late else None)
+    return evaluated(parcels, make, outcome, cut.buckets[0], timed=timed), outcome
 
 
 def sources_of(query: Query, streams: Streams) -> dict[str, Any]:

@@ -55,12 +55,20 @@ _CONFIGURATION: Final = {
 
 @dataclass(frozen=True, slots=True)
 class LateSink:
-    """The place of late events: a folder or topic, of the format of the matches, or a function. `outcome` has the
-    columns of both kinds of rows."""
+    """The place of late events: a folder or topic, of the format of the matches, or a function."""
 
     output: str | None
     function: Callable[[DataFrame, int], None] | None
-    outcome: Outcome
+
+    @staticmethod
+    def of(output: str | None, function: Callable[[DataFrame, int], None] | None, late: str | None) -> LateSink | None:
+        """The place that the words `late_output` and `foreach_late` name, None without. `late`: the word of that name.
+        `OptionError` if it says that late events are errors."""
+        if output is None and function is None:
+            return None
+        if late == "error":
+            raise OptionError("late events are rows, so they are dropped, and late is error", "leave late out")
+        return LateSink(output, function)
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +84,8 @@ class Sink:
     * `settings`: what else Spark's writer of the format is told, as `kafka.bootstrap.servers`.
     * `every`: begin a batch so often ("10 seconds"); else at once after the one before. `available_now`: read what is
       there, in as many batches as the limits ask for, and stop.
-    * `late`: the place of late events, if they are rows too. Then each batch is written by itself (`in_batches`).
+    * `outcome`: the columns of the rows. `late`: the place of late events, if they are rows too. Then each batch is
+      written by itself (`in_batches`).
     """
 
     output: str | None
@@ -85,7 +94,13 @@ class Sink:
     every: str | None
     available_now: bool
     settings: Mapping[str, str]
+    outcome: Outcome
     late: LateSink | None = None
+
+    @property
+    def identity(self) -> dict[str, str]:
+        """The part of a checkpoint's note that must stay the same."""
+        return {} if self.late is None else {"late events": "are rows"}
 
     @property
     def folder(self) -> str | None:
@@ -131,7 +146,7 @@ class Sink:
         def take(frame: DataFrame, number: int) -> None:
             kept = frame.persist()
             try:
-                for (rows, count), function, place in zip(late.outcome.divide(kept), functions, places, strict=True):
+                for (rows, count), function, place in zip(self.outcome.divide(kept), functions, places, strict=True):
                     if function is not None:
                         function(rows, number)
                     if place is not None and (count or not number):
@@ -221,9 +236,8 @@ def begin(frame: DataFrame, sink: Sink, place: Place, tasks: int, identity: Mapp
             writer = writer.trigger(availableNow=True)
         elif sink.every is not None:
             writer = writer.trigger(processingTime=sink.every)
-        return locked(
-            spark, checkpoint, partial(_begun, writer, spark, place, sink.folder, {**identity, "tasks": tasks})
-        )
+        whole = {**identity, **sink.identity, "tasks": tasks}
+        return locked(spark, checkpoint, partial(_begun, writer, spark, place, sink.folder, whole))
 
 
 def _expect_no_batches(folders: Iterable[str]) -> None:

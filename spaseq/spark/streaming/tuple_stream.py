@@ -97,21 +97,19 @@ def start_tuples(
     one, names = _split(words)
     check_tasks("tasks", one["tasks"])
     options = EventOptions.parse(**names)
-    late = late_output is not None or foreach_late is not None
-    if late:
+    told = LateSink.of(late_output, foreach_late, words.get("late"))
+    if told is not None:
         options = replace(options, late="drop")
-    named, job = analyse(single, tuples, options, events=one["events"], positions=False, late=late)
+    named, job = analyse(single, tuples, options, events=one["events"], positions=False, late=told is not None)
     spark = next(iter(named.values())).sparkSession
     place = Place.of(spark, checkpoint)
     count = place.tasks(spark, one["tasks"])
     buckets = place.buckets(max(_BUCKETS, count))
     silence = Silence.of(one["idle"], one["clock"])
     frame = _rows(named, job, buckets, silence, one["malformed"])
-    where = Sink(output, format, foreach_batch, every, available_now, sink or {}).with_clock(silence)
+    outcome = Outcome(job.schema, job.late)
+    where = Sink(output, format, foreach_batch, every, available_now, sink or {}, outcome, told).with_clock(silence)
     identity = {**_identity(job), **silence.identity, "buckets": buckets}
-    if late:
-        where = replace(where, late=LateSink(late_output, foreach_late, Outcome(job.schema, job.late)))
-        identity["late events"] = "are rows"
     return begin(frame, where, place, count, identity)
 
 
@@ -278,29 +276,29 @@ class TupleEvaluation:
         table = table_of_bytes(rows)
         times = table["time"].to_numpy()
         feeds = table["stream"].to_numpy() if "stream" in table.column_names else np.zeros(len(times), np.int32)
-        late = np.zeros(len(times), bool)
+        late_by = np.zeros(len(times), np.int64)
         for number in np.unique(feeds).tolist():
             own = np.flatnonzero(feeds == number)
-            late[own] = self._clock.judge(number, times[own], own + 1, "<events>")
-        if late.any():
-            self._tell_late(table, times, feeds, late)
-            table = table.filter(pa.array(~late))
+            late_by[own] = self._clock.judge(number, times[own], own + 1, "<events>")
+        if late_by.any():
+            self._tell_late(table, feeds, late_by)
+            table = table.filter(pa.array(late_by == 0))
         if table.num_rows:
             self._pending.append(table)
 
-    def _tell_late(self, table: pa.Table, times: np.ndarray, feeds: np.ndarray, late: np.ndarray) -> None:
+    def _tell_late(self, table: pa.Table, feeds: np.ndarray, late_by: np.ndarray) -> None:
         """Note the late ones of some tuples, if they are rows of their own."""
         schema = self._job.late
         if schema is None:
             return
-        for number in np.unique(feeds[late]).tolist():
-            which = np.flatnonzero(late & (feeds == number))
+        for number in np.unique(feeds[late_by > 0]).tolist():
+            which = np.flatnonzero((late_by > 0) & (feeds == number))
             own, rows = self._job.layout.streams[number], table.take(pa.array(which))
             columns = {
                 name: rows[f"c{own[name]}"] if name in own else pa.nulls(len(which), kind)
                 for name, kind in zip(schema.names, schema.types, strict=True)
             }
-            columns["late_by"] = pa.array(self._clock.time_of(number) - times[which], pa.int64())
+            columns["late_by"] = pa.array(late_by[which], pa.int64())
             if len(self._job.names) > 1:
                 columns["stream"] = pa.array([self._job.names[number]] * len(which), pa.string())
             self._late.append(as_spark(pa.table(columns), schema))

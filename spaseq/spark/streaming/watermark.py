@@ -125,7 +125,7 @@ class Clock:
         expect(type(self.position) is int is type(self.now), "counts")
 
     def take(self, feed: int, times: np.ndarray, lines: np.ndarray, file: str) -> tuple[np.ndarray, np.ndarray]:
-        """The next events of a stream: their places, int64 (n, 3), and which are late, bool (n,).
+        """The next events of a stream: their places, int64 (n, 3), and their lateness, as of `judge`.
 
         Raises EventError for a late one, unless they are to be dropped or `lines` is empty: of all buckets with the
         same events one has their lines, and it is enough that one raises.
@@ -134,27 +134,28 @@ class Clock:
         numbers = np.arange(seen, seen + len(times), dtype=np.int64)
         if self.options.time == ARRIVAL:
             times = numbers * self.options.step
-        late = self.judge(feed, times, lines, file)
+        late_by = self.judge(feed, times, lines, file)
         places = np.stack([times, np.full(len(times), feed), numbers], axis=1)
-        self.waiting = np.concatenate([self.waiting, places[~late]])
-        return places, late
+        self.waiting = np.concatenate([self.waiting, places[late_by == 0]])
+        return places, late_by
 
     def judge(self, feed: int, times: np.ndarray, lines: np.ndarray, file: str) -> np.ndarray:
-        """The late ones among the next events of a stream, bool (n,). Errors as of `take`."""
+        """The lateness of the next events of a stream, int64 (n,): 0 if they are not late, else the ns to the time that
+        the stream had come to. Errors as of `take`."""
         stream = self.streams[feed]
         if len(times):
             self.seen[feed] = self.now
             if self.silence.idle and self.released is not None:
                 silent = f"was silent for more than {self.silence.idle / 1e9:g} s, and what it brings now is too late"
                 stream.advance(self.released, silent, "a longer idle waits for it")
+        highs = stream.highs(times)
         found, error = stream.judge(times, (lambda row: (file, int(lines[row]))) if len(lines) else None)
         if error is not None:
             raise error
-        return np.zeros(len(times), bool) if found is None else found
-
-    def time_of(self, feed: int) -> int:
-        """The time that a stream has come to (ns): an event before it, by more than the lateness, is late."""
-        return max(self.streams[feed].high, self.streams[feed].floor)
+        if found is None:
+            return np.zeros(len(times), np.int64)
+        behind = np.minimum(highs.view(np.uint64) - times.view(np.uint64), _END).astype(np.int64)
+        return np.where(found, behind, 0)
 
     def hear(self, feed: int, latest: int) -> None:
         """Others are given events of a stream in this batch; the last of them is at `latest`."""

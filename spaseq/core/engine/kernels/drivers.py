@@ -8,6 +8,7 @@ from spaseq.core.jit import hot, kernel
 from spaseq.core.tecs.kernels.after_match import drop_dead_sources, finish_after
 from spaseq.core.tecs.kernels.frontiers import apply_best, enumerate_earliest, enumerate_recent, reserve_runs
 from spaseq.core.tecs.kernels.layout import (
+    AS_NODES,
     CONSUME_ANY,
     CONSUME_NONE,
     CONSUME_ONCE,
@@ -48,6 +49,7 @@ from spaseq.core.tecs.kernels.layout import (
 )
 from spaseq.core.tecs.kernels.moves import apply_moves, apply_starts
 from spaseq.core.tecs.kernels.roots import write_roots
+from spaseq.core.tecs.kernels.shared import write_nodes
 from spaseq.core.tecs.kernels.structure import clear_cell, enumerate_outs, reserve
 
 
@@ -209,20 +211,23 @@ def run_moves(structure, runs, output, recent, after, count, position, low, dead
 @kernel
 def finish_event(structure, output, recent, after):
     """Enumerate the matches of the current event: all, with LIMIT the most recent, that of the earliest start, only if
-    any, or the roots of all. With a rule for what a match discards (`after`), those that it leaves."""
+    any, the roots of all, or the nodes below these. With a rule for what a match discards (`after`), those that it
+    leaves."""
     if after is not None:
         return finish_after(structure, output, after)
     nodes, st, outs = structure.nodes, structure.st, structure.outs
     matches, places, write = output.matches, output.places, output.write
     if output.order == ENDS:
         return write_end(st, outs, matches, write)
+    if output.order == AS_NODES:
+        return write_nodes(nodes, st, outs, output.stack, output.below, matches, places)
     if output.order == KEEP_OPEN:
         return write_roots(nodes, st, outs, matches, places)
     if output.order == EARLIEST:
         return enumerate_earliest(nodes, st, outs, output.path, matches, places, write)
     if recent is not None:
         return enumerate_recent(nodes, st, outs, recent.heap, recent.links, matches, places, write, output.limit)
-    return enumerate_outs(nodes, st, outs, output.stack, output.path, output.counts, matches, places, write, None)
+    return enumerate_outs(nodes, st, outs, output.stack, output.path, output.below, matches, places, write, None)
 
 
 @hot

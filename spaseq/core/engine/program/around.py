@@ -70,10 +70,11 @@ class Marked:
 @dataclass(frozen=True, slots=True)
 class Repeated:
     """The silence behind a match that is reported again and again: after each `every`, until an event comes that fails
-    `none`, or the window of the match is over (`spaseq.core.engine.repeating`)."""
+    `none`, or the window of the match is over (`spaseq.core.engine.repeating`). `most`: at most so many times."""
 
     none: NoneOf
     every: Window
+    most: int = (1 << 63) - 1
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
 
+from spaseq.core.engine.kernels.sums.layout import Nodes
 from spaseq.core.engine.program.sums import Sums
 from spaseq.core.errors import BudgetExceeded
 from spaseq.core.snapshot import array, expect
@@ -24,6 +25,23 @@ Labels = tuple[frozenset[str], ...] | None
 
 def _empty() -> np.ndarray:
     return np.zeros(0, np.int64)
+
+
+def nodes_of(chunk: Chunk, labels: Labels) -> MatchBatch:
+    """The nodes that a kernel wrote, for an automaton with these labels. O(nodes)."""
+    pairs = chunk.places.reshape(-1, 2)
+    behind = chunk.offsets[1:] // 2 - 1
+    inside = np.ones(len(pairs), bool)
+    inside[behind] = False
+    roots, last = pairs[behind].T.copy()
+    own, bits = pairs[inside], label_bits(labels)
+    offsets = chunk.offsets // 2 - np.arange(len(chunk.offsets))
+    marked = own[:, 1] < 0
+    positions = (-1 - own[marked, 1]) >> bits
+    ends = chunk.end.copy()
+    starts = np.full(len(ends), min(int(ends[0]), int(positions.min(initial=ends[0]))))
+    places = np.concatenate([[0], np.cumsum(marked)])[offsets]
+    return MatchBatch(starts, ends, places, positions, nodes=Nodes(own, offsets, last, roots, ends, bits))
 
 
 class CodedRows(Sequence[frozenset[Hashable]]):
@@ -100,6 +118,8 @@ class MatchBatch:
     `rows`: for a program with registers, the register rows each match was accepted with; else None.
     `labels`: for a program of valuations, int64, the number in `Program.labels` of the variables that take each of
     `positions`; else None.
+    `nodes`: for a program that aggregates over nodes, these. Each row is then a part of the nodes of all matches that
+    end at `end`. None of them began before `start`, and the nodes mark `positions`. Not to be taken apart.
     `sums`: for a program that aggregates, the numbers of all matches that end at `end`, for which this one stands.
     `silences`: for a program whose matches are reported again after each silence, int64 (m,): its number, from 1 on.
     """
@@ -112,6 +132,7 @@ class MatchBatch:
     labels: np.ndarray | None = None
     sums: Sums | None = None
     silences: np.ndarray | None = None
+    nodes: Nodes | None = None
 
     def __len__(self) -> int:
         return len(self.start)
@@ -121,7 +142,8 @@ class MatchBatch:
         """Bytes of the arrays."""
         labels = 0 if self.labels is None else self.labels.nbytes
         sums = 0 if self.sums is None else self.sums.ints.nbytes + self.sums.floats.nbytes
-        more = labels + sums + (0 if self.silences is None else self.silences.nbytes)
+        nodes = 0 if self.nodes is None else self.nodes.pairs.nbytes
+        more = labels + sums + nodes + (0 if self.silences is None else self.silences.nbytes)
         return int(self.start.nbytes + self.end.nbytes + self.offsets.nbytes + self.positions.nbytes + more)
 
     def take(self, index: np.ndarray) -> MatchBatch:

@@ -78,13 +78,23 @@ class Program:
         choice, around = self.whole_choice, self.around
         if isinstance(self.lazy, LazyPlan):
             return "its evaluator lists matches"
-        if self.cea.has_registers:
-            return "conditions relate several events"
         if around.decides or around.marked or around.quiets:
             return "events around a match decide about it"
         if choice.selection is not Selection.ALL or choice.limit is not None or choice.after is not None:
             return "matches are chosen among those of an event"
         return "only the first match counts" if choice.consume is Consume.ONCE else ""
+
+    @property
+    def adds_nodes(self) -> bool:
+        """True if aggregates are added up over the nodes that matches share: with registers, runs of one state differ,
+        and a row of numbers for each state is not enough."""
+        aggregates = self.summed is not None and not self.listed and self.choice.selection is Selection.ALL
+        return aggregates and self.cea.has_registers
+
+    @property
+    def adds_states(self) -> bool:
+        """True if aggregates are rows of numbers for each state, and there are no nodes."""
+        return self.summed is not None and not self.listed and not self.cea.has_registers
 
     @property
     def keeps_runs(self) -> bool:
@@ -137,7 +147,7 @@ class Program:
         """The automaton and how it is run, as text. `per_second`: how many units of the window's size a second has."""
         if not isinstance(self.automaton, CEA):
             how = "lazy: rare events first, frequent ones from a buffer"
-        elif self.summed is not None and not self.listed:
+        elif self.adds_states:
             how = "aggregates over matches, none of which is listed: numbers by state, in two stacks for the window"
         elif self.cea.has_registers and codes_of(self) is not None:
             how = "registers: conditions are tests of codes, and the kernel moves (states, codes held)"
@@ -165,6 +175,8 @@ class Program:
             chosen.append("chosen among the matches that what must not come leaves, once that is known of an end")
         if self.lazy is not None:
             chosen.append(f"evaluator: {self.evaluator}" + (f" ({self.why})" if self.why else ""))
+        if self.adds_nodes:
+            chosen.append("aggregates over matches: none is listed, by the nodes they share; O(nodes) an event at most")
         if self.listed:
             chosen.append(f"aggregates over matches: of a list of them, O(matches), since {self.listed}")
         arena, output = self.settings.arena_bytes, self.settings.output_bytes
@@ -180,10 +192,15 @@ def ends_only(program: Program) -> Program:
     The existence of a match does not depend on the choice among matches with one end, nor on their number. So only
     CONSUME BY is left of the choice. With `absent`, a match waits until its window has closed. The structure then
     reports for each root if one of its matches is left (`keeps_roots`). A program whose matches wait one by one stays
-    as it is.
+    as it is. So does one with a choice and silences inside the window (`Repeated`): the start of the match that is
+    chosen says how many there are. With the first silence behind a match its end is known.
     """
+    repeated = program.around.repeated
+    if repeated is not None:
+        program = replace(program, around=replace(program.around, repeated=replace(repeated, most=1)))
     choice = program.whole_choice
-    if program.against is not None or program.around.marked:
+    by_start = repeated is not None and program.window.is_bounded
+    if program.against is not None or program.around.marked or (by_start and choice.selection is not Selection.ALL):
         return replace(program, lazy=None)
     if choice.after is not None and choice.consume is Consume.NONE:
         if choice.after.rule not in (After.PAST_LAST, After.ONCE):

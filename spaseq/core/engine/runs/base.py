@@ -97,10 +97,10 @@ class HandOver(Exception):
 class Run(ABC):
     """The live runs of `program` in the structure `arena`; subclasses move them.
 
-    `inert`: bool (classes,), True if events of a symbol class move no run. `partitions`: their number so far. `lows`
-    and `floors`: as in `LiveSets`, but with room for partitions to come. `own_windows`: True if partitions have windows
-    of their own, as those in events are, or end by themselves without a window. `compacts_between`: True if then dead
-    nodes are dropped only between batches (`Evaluator.compact`).
+    `inert`: bool (classes,), True if events of a symbol class move no run. `partitions`: their number so far. `floors`
+    and, with `own_windows`, `lows`: as in `LiveSets`, but with room for partitions to come. `own_windows`: True if
+    partitions have windows of their own, as those in events are, or end by themselves without a window.
+    `compacts_between`: True if then dead nodes are dropped only between batches (`Evaluator.compact`).
     """
 
     reads: ClassVar[bool] = True
@@ -157,8 +157,10 @@ class Run(ABC):
         alive = np.full(self.partitions, low)
         if self._consume == k.CONSUME_ANY:
             alive = np.maximum(alive, self._arena.st[k.FLOOR])
-        found = self._end(numbers, np.maximum(alive, np.maximum(self.lows, self.floors)[: self.partitions]))
-        self.lows[numbers] = self.floors[numbers] = 0
+        found = self._end(numbers, np.maximum(alive, np.maximum(*self._bounds())))
+        self.floors[numbers] = 0
+        if self.own_windows:
+            self.lows[numbers] = 0
         return found
 
     @abstractmethod
@@ -236,14 +238,19 @@ class Run(ABC):
     def _admit(self, events: np.ndarray) -> None:
         """Room for the partitions of `events`, of which there is one at least."""
         self.partitions = max(self.partitions, int(events[:, k.E_KEY].max()) + 1)
-        self.lows, self.floors = grow(self.lows, self.partitions), grow(self.floors, self.partitions)
+        self.floors = grow(self.floors, self.partitions)
+        if self.own_windows:
+            self.lows = grow(self.lows, self.partitions)
 
     def _bounds(self) -> tuple[np.ndarray, np.ndarray]:
         """`LiveSets.lows` and `LiveSets.floors`."""
-        return self.lows[: self.partitions].copy(), self.floors[: self.partitions].copy()
+        lows = self.lows[: self.partitions].copy() if self.own_windows else np.zeros(self.partitions, np.int64)
+        return lows, self.floors[: self.partitions].copy()
 
     def _take_bounds(self, live: LiveSets) -> None:
-        self.partitions, self.lows, self.floors = len(live.lows), live.lows, live.floors
+        self.partitions, self.floors = len(live.lows), live.floors
+        if self.own_windows:
+            self.lows = live.lows
 
     def _note_lows(self, events: np.ndarray) -> None:
         """The events before `st[ROW]` are done."""

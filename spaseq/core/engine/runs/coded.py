@@ -49,7 +49,7 @@ _KEPT = (reg.CONF_ROWS, reg.CONF_HASH, reg.CONF_VALUE)
 
 def _longer(links: np.ndarray, size: int) -> np.ndarray:
     """As many rows, the new ones without links."""
-    return np.concatenate([links, np.full((size - len(links), *links.shape[1:]), k.NIL, np.int64)])
+    return np.concatenate([links, np.full((size - len(links), *links.shape[1:]), k.NIL, links.dtype)])
 
 
 def _leading(held: np.ndarray, width: int) -> np.ndarray:
@@ -82,7 +82,7 @@ class GuardRun(Run):
         self._figures = np.zeros((2, reg.STACK))
         self._confs = np.zeros((0, reg.REGISTERS + width), np.int64)
         self._heads = np.zeros(0, np.int64)
-        self._tops = self._links = np.zeros((0, reg.LEVELS), np.int64)
+        self._tops = self._links = np.zeros((0, reg.LEVELS), np.int32)
         self._ordered = False
         self._pools: RunPools | None = None
         arena.st[k.POOL_FROM] = k.NEVER
@@ -393,8 +393,8 @@ class GuardRun(Run):
             sets = len(self._tables.indexed)
             self._pools.open_buckets(buckets, pools[:, reg.CONF_KEY] * sets + pools[:, reg.CONF_STATE])
         self._heads = np.full(buckets, k.NIL, np.int64)
-        self._tops = np.full((buckets if ordered else 1, reg.LEVELS), k.NIL, np.int64)
-        self._links = np.full((len(self._confs) if ordered else 1, reg.LEVELS), k.NIL, np.int64)
+        self._tops = np.full((buckets if ordered else 1, reg.LEVELS), k.NIL, np.int32)
+        self._links = np.full((len(self._confs) if ordered else 1, reg.LEVELS), k.NIL, np.int32)
         attempt(rebuild, self._arrays, self._arena.st)
 
     # Pools

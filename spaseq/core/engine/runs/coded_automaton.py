@@ -44,7 +44,7 @@ from spaseq.core.engine.program.register_ops import (
 )
 from spaseq.core.engine.program.selection import after_rule, kernel_order
 from spaseq.core.jit import attempt
-from spaseq.core.tecs.kernels.layout import DIMENSIONS, ENDS, KEEP_ALL, KEEP_OPEN
+from spaseq.core.tecs.kernels.layout import AS_NODES, DIMENSIONS, ENDS, KEEP_ALL, KEEP_OPEN
 
 _SYMBOLS = {"=": k.EQUAL, "!=": k.DIFFERENT, "<": k.LESS, "<=": k.AT_MOST, ">": k.GREATER, ">=": k.AT_LEAST}
 _RULES = {
@@ -442,7 +442,7 @@ def explain_growth(program: Program, choosing: Callable[[], Program]) -> list[st
 
 def may_pool(program: Program) -> bool:
     """True if all runs are kept, a rule discards none of them by its start, and the window may have many of them."""
-    every = after_rule(program) is None and kernel_order(program) in (KEEP_ALL, KEEP_OPEN, ENDS)
+    every = after_rule(program) is None and kernel_order(program) in (KEEP_ALL, KEEP_OPEN, ENDS, AS_NODES)
     return every and not _is_within(program, SMALL)
 
 

@@ -21,7 +21,7 @@ from spaseq.core.automata.alphabet import Alphabet
 from spaseq.core.engine.kernels.drivers import gather_events, moving_rows
 from spaseq.core.engine.program.around import Silence
 from spaseq.core.engine.program.batch_order import check_order, last_place
-from spaseq.core.engine.program.matches import Emit, MatchBatch, label_bits
+from spaseq.core.engine.program.matches import Emit, MatchBatch, label_bits, nodes_of
 from spaseq.core.engine.program.needed import Needed
 from spaseq.core.engine.program.program import Program, codes_of
 from spaseq.core.engine.program.selection import kernel_order, prefers_places
@@ -76,7 +76,7 @@ class Evaluator(Evaluation):
         self._needed = Needed(program.cea)
         self._met = [0, 0]  # the number of symbol classes looked at, and the predicates that held in them
         self.run: Run
-        if program.summed is not None and not program.listed:
+        if program.adds_states:
             self.run = SummingRun(program, self._arena)
         elif program.choice.selection is Selection.MAX:
             shaped = program.registers is None and Shapes.applies(program.cea)
@@ -115,7 +115,8 @@ class Evaluator(Evaluation):
         chunks: list[Chunk] = []
         for _ in advance(chunks.append):
             check()
-            yield from map(self.run.matches, chunks)  # the meaning of their numbers may change with the next
+            for chunk in chunks:  # the meaning of their numbers may change with the next
+                yield nodes_of(chunk, self.program.labels) if self.program.adds_nodes else self.run.matches(chunk)
             chunks.clear()
 
     def count(self, batch: Batch, most: int | None = None) -> int:
@@ -155,6 +156,10 @@ class Evaluator(Evaluation):
         buffers = [arena.matches, arena.places, arena.moves, arena.outs, arena.stack, arena.path, arena.heap]
         waiting = [] if self.ending is None else [self.ending.waiting, self.ending.against]
         return {**found, "waiting": waiting, "buffers": buffers, "runs": [self]}
+
+    def number_anew(self) -> None:
+        """Write all nodes again from the next event on, as those that were written are lost (`MatchBatch.nodes`)."""
+        self._arena.below = self._arena.below[:0]
 
     @property
     def statistics(self) -> dict[str, int]:

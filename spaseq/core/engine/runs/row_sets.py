@@ -241,7 +241,7 @@ class RegisterRun(Run):
                 if self._count >= self._budget:
                     raise BudgetExceeded("live_runs", self._budget, self._count + 1, "runs")
                 first = len(self._arena.cells)
-                self._arena.add_cells(max(64, 2 * first))
+                self._arena.add_cells(first + min(max(64 - first, first), self._budget - self._count))
                 self._free = list(range(len(self._arena.cells) - 1, first - 1, -1))
             cell = sets[target] = self._free.pop()
             self._count += 1

@@ -218,7 +218,7 @@ class ShapedRun(Run):
 
     def cell_lows(self) -> np.ndarray:
         lows = np.zeros(len(self._arena.cells), np.int64)
-        lows[: len(self._sets)] = np.where(self._sets[:, r.KEY] >= 0, self.lows[self._sets[:, r.KEY]], 0)
+        lows[: len(self._sets)] = self._alive(0)
         return lows
 
     def restore(self, state: dict[str, Any], vectors: list[int]) -> None:

@@ -2,6 +2,7 @@
 
 * `layout`: the columns and constants of the arrays, without numba;
 * `structure`: nodes and union lists, and enumeration in depth;
+* `shared`: the nodes below roots, each visited once: how many matches they have, or their list for aggregates;
 * `heaps`: union lists of two entries at most, for nodes in any order of their starts;
 * `pools`: the runs that differ in one value only, found by a range of it;
 * `boxes`: the same for a few values, and what enters and leaves pools of either kind;
@@ -28,7 +29,8 @@ arrays, and enlarges them if a status asks for it. The arguments have the same n
 * `runs`: int64 (r, 2): scratch, node and start of single runs; None unless the selection is one of FRONTIERS;
 * `stack`: int64 (s, 2), `path`: int64 (p,): scratch of `enumerate_outs`: nodes with depths, and the positions of the
   current path;
-* `counts`: int64 (c, 2), c = capacity once it is needed: see `count_below`; None in `enumerate_outs` if it only writes;
+* `below`: int64 (c, BELOW_COLUMNS), c = capacity once it is needed: see `shared`; None in `enumerate_outs` if it only
+  writes;
 * `reach`: int64 (capacity, 3), `todo`: int64 (t,), `progress`: int64 (PROGRESS_SLOTS,), `roots`: int64 (r,
   ROOT_COLUMNS): see `roots`; `reach` is None in `enumerate_outs` if all starts in the window count;
 * `heap`: int64 (h, 4), `links`: int64 (l, 2): scratch of `enumerate_recent`; None if there is no limit;

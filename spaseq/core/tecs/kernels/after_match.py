@@ -266,7 +266,7 @@ def finish_after(structure, output, after):
     if st[STEP] == LISTING:
         exchange_cursors(st)
         status = enumerate_outs(
-            structure.nodes, st, structure.outs, output.stack, output.path, output.counts, after.matches, after.places,
+            structure.nodes, st, structure.outs, output.stack, output.path, output.below, after.matches, after.places,
             True, None,
         )  # fmt: skip
         exchange_cursors(st)

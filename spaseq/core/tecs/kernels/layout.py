@@ -33,6 +33,12 @@ R_BELOW = 1  # the greatest start below HIGH, NIL for none
 R_FROM = 2  # the least start from HIGH on, NEVER for none
 NEVER = 1 << 62
 
+# columns of `below`, one row per node: what is known of it and of all below
+N_NODE = 0  # its handle plus 1; another number means nothing
+N_LEAST = 1  # the least live start below: the row holds until it leaves the window
+N_VALUE = 2  # how many complex events, or its number
+BELOW_COLUMNS = 3
+
 # columns of `roots`, one row per node whose matches are to be enumerated
 O_NODE = 0
 O_LOW = 1  # first start
@@ -123,6 +129,7 @@ KEEP_OPEN = 5  # all, as roots: their matches are enumerated once it is known wh
 EARLIEST = 6  # all, one run a start, each cell with neighbouring starts: the earliest one is reported
 PREFERRED = 7  # the best run of each place, in groups of starts (`run_lists`)
 BEST_OF_START = 8  # cells as with BEST_EARLIEST; all runs that an event accepts are its roots
+AS_NODES = 9  # all, for aggregates: the nodes below the roots are written, each once
 FRONTIERS = (BEST_NEXT, BEST_LAST, BEST_EARLIEST, BEST_OF_START)
 
 # columns of `groups`, one row per group of starts in one list of places
@@ -202,7 +209,8 @@ STARTS_ONLY = 41  # with pools: 1 if cells hold starts and no nodes (ENDS)
 POOL_FREE = 42  # first free row of `Pools.rows`
 POOL_LEFT = 43  # how many there are
 POOL_FROM = 44  # more configurations of one list that an event moves become pools; NEVER without pools
-SLOTS = 45
+NUMBERED = 45  # the last number that `visit_below` has given
+SLOTS = 46
 
 COUNTED_AT_ONCE = 1 << 18  # matches that one call of a kernel counts: a fraction of a second
 WALKED = 256  # matches of an event that are counted one by one; the rest by the nodes
@@ -225,7 +233,7 @@ GROW_POOLS = 23
 UNPOOL = 24  # a set of states cannot have pools; its number is in NEEDED
 POOL_UP = 25  # the configurations of the bucket in NEEDED are to become pools
 GROW_PIECES = 26
-GROW_COUNTS = 27
+GROW_BELOW = 27
 TOO_MANY = 28  # matches at one event to be counted
 
 CHECKPOINTS = 1024
@@ -277,7 +285,7 @@ class Output(NamedTuple):
 
     stack: np.ndarray
     path: np.ndarray
-    counts: np.ndarray
+    below: np.ndarray
     matches: np.ndarray
     places: np.ndarray
     write: bool

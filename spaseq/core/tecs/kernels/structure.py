@@ -75,7 +75,7 @@ from spaseq.core.tecs.kernels.layout import (
     FLUSH,
     FREE,
     FREE_COUNT,
-    GROW_COUNTS,
+    GROW_BELOW,
     GROW_ENTRIES,
     GROW_NODES,
     GROW_PATH,
@@ -114,9 +114,9 @@ from spaseq.core.tecs.kernels.layout import (
     R_BELOW,
     RIGHT,
     TAIL,
-    TOO_MANY,
     WALKED,
 )
+from spaseq.core.tecs.kernels.shared import visit_below
 
 
 @hot
@@ -448,68 +448,8 @@ def latest_start(nodes, reach, row, high):
     return reach[row, R_BELOW]
 
 
-@hot
-def next_fork(nodes, node, low):
-    """The first union at or below `node` of which both sides have a live start. NIL if there is none: then one complex
-    event is below."""
-    mask = nodes.shape[0] - 1
-    while True:
-        row = node & mask
-        right = nodes[row, RIGHT]
-        if right >= 0:
-            if nodes[row, POS] >= low and nodes[right & mask, MAX] >= low:
-                return node
-        elif right > IS_OUTPUT or nodes[row, LEFT] < 0:
-            return np.int64(NIL)
-        node = nodes[row, LEFT]
-
-
 @kernel
-def count_below(nodes, st, stack, counts, node):
-    """The number of complex events below `node` that `enumerate_outs` would go through, each node once: O(nodes).
-
-    `counts`: for each row of `nodes` the event at which it was counted, plus 1, and its number then. A node is shared
-    by many paths, so there may be far more of these than nodes. Minus a status if the stack is full, or the number is
-    above MOST_COUNTED; what was counted so far is kept.
-    """
-    mask = nodes.shape[0] - 1
-    low, stamp = st[LOW], st[END] + 1
-    root = next_fork(nodes, node, low)
-    if root < 0:
-        return np.int64(1)
-    bottom = st[DEPTH]
-    top = bottom
-    if top >= stack.shape[0]:
-        return np.int64(-GROW_STACK)
-    stack[top, 0] = root
-    top += 1
-    while top > bottom:
-        fork = stack[top - 1, 0] & mask
-        total = np.int64(0)
-        missing = 0
-        if top + 2 > stack.shape[0]:
-            return np.int64(-GROW_STACK)
-        for side in (LEFT, RIGHT):
-            below = next_fork(nodes, nodes[fork, side], low)
-            if below < 0:
-                total += 1
-            elif counts[below & mask, 0] == stamp:
-                total += counts[below & mask, 1]
-            else:
-                stack[top + missing, 0] = below
-                missing += 1
-        top += missing
-        if missing == 0:
-            if total > MOST_COUNTED:
-                return np.int64(-TOO_MANY)
-            counts[fork, 0] = stamp
-            counts[fork, 1] = total
-            top -= 1
-    return counts[root & mask, 1]
-
-
-@kernel
-def enumerate_outs(nodes, st, outs, stack, path, counts, matches, places, write, reach):
+def enumerate_outs(nodes, st, outs, stack, path, below, matches, places, write, reach):
     """Writes the complex events of the roots in `outs` ([CORE] Appendix B.1), or only counts them.
 
     Depth first, left before right, and right only if its maximum start lies in the window. The delay before each
@@ -520,7 +460,7 @@ def enumerate_outs(nodes, st, outs, stack, path, counts, matches, places, write,
     the same delay. Returns FLUSH, GROW_STACK or GROW_PATH if an array is full, and continues from there at the next
     call. It also returns FLUSH after so many counted matches that the user may want to stop.
 
-    Behind WALKED matches of an event, others are counted by `count_below`: in the time of its nodes.
+    Behind WALKED matches of an event, others are counted by `visit_below`: in the time of its nodes.
     """
     mask = nodes.shape[0] - 1
     low = st[LOW]
@@ -539,10 +479,10 @@ def enumerate_outs(nodes, st, outs, stack, path, counts, matches, places, write,
         node = stack[st[DEPTH] - 1, 0]
         depth = stack[st[DEPTH] - 1, 1]
         st[DEPTH] -= 1
-        if not write and counts is not None and walked >= WALKED:
-            found = np.int64(-GROW_COUNTS)
-            if counts.shape[0] == nodes.shape[0]:
-                found = count_below(nodes, st, stack, counts, node)
+        if not write and below is not None and walked >= WALKED:
+            found = np.int64(-GROW_BELOW)
+            if below.shape[0] == nodes.shape[0]:
+                found = visit_below(nodes, st, stack, below, node, places, False)
             if found < 0:
                 st[DEPTH] += 1
                 return -found

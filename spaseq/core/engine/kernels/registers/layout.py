@@ -207,9 +207,9 @@ class Configurations(NamedTuple):
     equals: np.ndarray
     """int64, (a power of two,): the hash table of the values that index them, chained by CONF_EQUAL."""
     links: np.ndarray
-    """int64, (cells, LEVELS): the next one at each level of a skip list."""
+    """int32, (cells, LEVELS): the next one at each level of a skip list."""
     tops: np.ndarray
-    """int64, (buckets, LEVELS): the first one at each level of a bucket's skip list."""
+    """int32, (buckets, LEVELS): the first one at each level of a bucket's skip list."""
     indexed: np.ndarray
     """int32, (sets of states, 2): the index of the configurations of a set (ALL_OF_THEM and so on), its register."""
     path: np.ndarray

@@ -70,6 +70,23 @@ class Takes(NamedTuple):
     floats: np.ndarray
 
 
+class Nodes(NamedTuple):
+    """Nodes that were written for aggregates (`spaseq.core.tecs.kernels.shared`), in parts, a root to each.
+
+    `pairs` int64 (n, 2): the numbers of two children. An output node has the number of the node below, and -1 less the
+    place that it marks: a position above `bits` bits of its label. Part i has the pairs from `offsets[i]` on, int64
+    (m + 1,); the last of them has the number `last[i]`, int64 (m,). `roots` int64 (m,): the number of the root whose
+    matches end at `ends[i]`, or NIL if the next part has more of its nodes.
+    """
+
+    pairs: np.ndarray
+    offsets: np.ndarray
+    last: np.ndarray
+    roots: np.ndarray
+    ends: np.ndarray
+    bits: int
+
+
 class Held(NamedTuple):
     """The state of all partitions. Partition p with `width` states has the rows from p * width on in `back`, and from
     p * width * width on in `matrix`; an entry of the front likewise. `spare` has a row for each affected state of a
