@@ -97,10 +97,10 @@ def start_tuples(
     one, names = _split(words)
     check_tasks("tasks", one["tasks"])
     options = EventOptions.parse(**names)
-    told = LateSink.of(late_output, foreach_late, words.get("late"))
-    if told is not None:
+    late = LateSink.of(late_output, foreach_late, words.get("late"))
+    if late is not None:
         options = replace(options, late="drop")
-    named, job = analyse(single, tuples, options, events=one["events"], positions=False, late=told is not None)
+    named, job = analyse(single, tuples, options, events=one["events"], positions=False, late=late is not None)
     spark = next(iter(named.values())).sparkSession
     place = Place.of(spark, checkpoint)
     count = place.tasks(spark, one["tasks"])
@@ -108,7 +108,7 @@ def start_tuples(
     silence = Silence.of(one["idle"], one["clock"])
     frame = _rows(named, job, buckets, silence, one["malformed"])
     outcome = Outcome(job.schema, job.late)
-    where = Sink(output, format, foreach_batch, every, available_now, sink or {}, outcome, told).with_clock(silence)
+    where = Sink(output, format, foreach_batch, every, available_now, sink or {}, outcome, late).with_clock(silence)
     identity = {**_identity(job), **silence.identity, "buckets": buckets}
     return begin(frame, where, place, count, identity)
 
