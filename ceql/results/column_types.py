@@ -16,8 +16,8 @@ from ceql.expressions.scalar import compile_value
 from ceql.operators.casts import RESULTS
 from ceql.operators.functions import FUNCTIONS
 from ceql.operators.values import ARROW_TYPES, kind_of
-from ceql.semantics.selection import SILENCE
 from ceql.syntax import ast
+from ceql.syntax.ast import SILENCE
 from ceql.syntax.walk import is_aggregate
 from spaseq.core.errors import EventError
 from spaseq.core.events import Duration, Instant

@@ -23,8 +23,9 @@ from ceql.results.column_types import INSTANTS, ColumnTypes, Types
 from ceql.results.history import History
 from ceql.results.segments import aggregate, extreme, one_by_one
 from ceql.results.sums import Summing
-from ceql.semantics.selection import GROUP_START, MATCH_TIMES, SILENCE, column_name
+from ceql.semantics.selection import column_name
 from ceql.syntax import ast
+from ceql.syntax.ast import GROUP_START, MATCH_TIMES, SILENCE
 from ceql.syntax.printer import print_expression
 from ceql.syntax.walk import attributes_of, is_aggregate, replace, variables_of
 from spaseq.core.errors import EventError

@@ -16,7 +16,8 @@ from ceql.results.matches import MatchTable, OverTable
 from ceql.results.selected import Selected, Times
 from ceql.runtime.compiled import CompiledQuery
 from ceql.runtime.ordered import OrderedMatches
-from ceql.semantics.selection import MATCH_TIMES, column_name, with_whole_rows
+from ceql.semantics.selection import column_name, with_whole_rows
+from ceql.syntax.ast import MATCH_TIMES
 from spaseq.core.events import EventOptions
 from spaseq.core.events.streams import in_one_batch
 from spaseq.core.events.timestamps import Part

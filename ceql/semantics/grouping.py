@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final
 
-from ceql.semantics.selection import GROUP_START, MATCH_TIMES
 from ceql.syntax import ast
+from ceql.syntax.ast import GROUP_START, MATCH_TIMES
 from ceql.syntax.walk import is_aggregate, parts, replace
 from spaseq.core.errors import QuerySemanticsError, Span
 

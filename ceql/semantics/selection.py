@@ -8,22 +8,15 @@ GROUP BY 1 HOUR `GROUP_START`. A list of bare names that are all variables is a 
 from __future__ import annotations
 
 import dataclasses
-from typing import Final
 
 from ceql.operators.functions import FUNCTIONS
 from ceql.semantics.scopes import defined_names
 from ceql.syntax import ast
+from ceql.syntax.ast import GROUP_START, MATCH_TIMES, SILENCE
 from ceql.syntax.printer import print_expression
 from ceql.syntax.walk import replace, variables_of
 from spaseq.core.errors import UnsupportedFeature
 from spaseq.core.trees import walk
-
-MATCH_TIMES: Final = ("MATCH_START", "MATCH_END")
-"""The times of the event at which a match starts, and of that at which it ends."""
-SILENCE: Final = "SILENCE"
-"""The number of the silence that a row reports."""
-GROUP_START: Final = "GROUP_START"
-"""The time at which a group of GROUP BY 1 HOUR begins."""
 
 
 def with_columns(query: ast.Query) -> ast.Query:

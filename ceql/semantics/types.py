@@ -16,8 +16,9 @@ from ceql.semantics.check import conditions
 from ceql.semantics.grouping import EXTREMES_HINT, EXTREMES_OF
 from ceql.semantics.schemas import Schema
 from ceql.semantics.scopes import defined_names, taking
-from ceql.semantics.selection import GROUP_START, MATCH_TIMES, SILENCE, bare_names
+from ceql.semantics.selection import bare_names
 from ceql.syntax import ast
+from ceql.syntax.ast import GROUP_START, MATCH_TIMES, SILENCE
 from ceql.syntax.printer import print_expression
 from ceql.syntax.walk import is_aggregate
 from spaseq.core.comparisons import COMPARISONS

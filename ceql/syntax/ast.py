@@ -17,6 +17,12 @@ MOST_BACK = 16
 """The most events that `PREV` looks back: each is a register of the automaton."""
 EVERY = "ANY"
 """The word that stands for an event of whatever type, in place of a type."""
+MATCH_TIMES = ("MATCH_START", "MATCH_END")
+"""Names in SELECT: the times of the event at which a match starts, and of that at which it ends."""
+SILENCE = "SILENCE"
+"""A name in SELECT: the number of the silence that a row reports."""
+GROUP_START = "GROUP_START"
+"""A name in SELECT: the time at which a group of GROUP BY 1 HOUR begins."""
 NOWHERE = Span(0, 0, 1, 1)
 """The span of nodes that were not read from a text."""
 

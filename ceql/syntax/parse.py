@@ -540,9 +540,10 @@ class _Builder:
         name = self.name(_child(tree, 0))
         if in_brackets or self.selecting:
             return ast.Attribute(name.text, span=name.span)
-        raise self.error(
-            f"whose {name.text}? A FILTER names the variable", name.span, f"write x.{name.text}, or x[{name.text} …]"
-        )
+        hint = f"write x.{name.text}, or x[{name.text} …]"
+        if name.text.upper() in (*ast.MATCH_TIMES, ast.SILENCE, ast.GROUP_START):
+            hint = f"SELECT gives {name.text.upper()} with a match; for an attribute of that name {hint}"
+        raise self.error(f"whose {name.text}? A FILTER names the variable", name.span, hint)
 
     def gives_truth(self, call: Tree[Token]) -> bool:
         function = FUNCTIONS.get(self.name(_child(call, 0)).text.upper())
