@@ -29,6 +29,7 @@ SHARE = {
     "rounds": 12,
     "totals": 12,
     "aggregates": 40,
+    "ordered": 16,
     "totals in steps": 12,
     "earlier": 20,
     "earlier steps": 12,

@@ -124,8 +124,20 @@ class Clauses(ABC):
         policies = {each.value.lower(): each for each in ast.Consume}
         return self._with(consume=ast.Consumption(_word("consume", policy, policies)))
 
+    def order_by(
+        self, *keys: Value | Condition, descending: bool | list[bool] | tuple[bool, ...] = False
+    ) -> PatternQuery:
+        """ORDER BY: the order of the matches that end at one event. `descending`: true for the greatest first, or that
+        of each key."""
+        ways = list(descending) if isinstance(descending, list | tuple) else [descending] * len(keys)
+        if not keys or len(ways) != len(keys) or not all(isinstance(way, bool) for way in ways):
+            hint = "order_by(b.price - a.price, a.time, descending=[True, False])"
+            raise OptionError("order_by takes values, and descending is True or False, or has one for each", hint)
+        found = (ast.Key(_column(key).expression, way) for key, way in zip(keys, ways, strict=True))
+        return self._with(order=ast.Order(tuple(found)))
+
     def limit(self, count: int) -> PatternQuery:
-        """LIMIT: at most so many matches for each event at which matches end."""
+        """LIMIT: at most so many matches for each event at which matches end, the first of `order_by`."""
         expect_count("limit", count)
         return self._with(limit=ast.Limit(count))
 

@@ -68,6 +68,10 @@ def resolve(query: ast.Query, *, strict: bool) -> ast.Query:
     columns = tuple(
         dataclasses.replace(column, expression=_rename(column.expression, names)) for column in selection.columns
     )
+    order = query.order and dataclasses.replace(
+        query.order,
+        keys=tuple(dataclasses.replace(k, expression=_rename(k.expression, names)) for k in query.order.keys),
+    )
     after = query.after
     if after is not None and after.variable is not None:
         variable = dataclasses.replace(after.variable, text=names.get(after.variable.text, after.variable.text))
@@ -77,6 +81,7 @@ def resolve(query: ast.Query, *, strict: bool) -> ast.Query:
         where=_with_names(query.where, names),
         selection=dataclasses.replace(selection, items=items, columns=columns),
         after=after,
+        order=order,
     )
 
 
@@ -93,8 +98,8 @@ def _list_mentions(node: ast.Formula) -> list[str]:
 
 def _list_selected(query: ast.Query) -> Iterator[str]:
     """The variables that the clauses of a query name."""
-    for column in query.selection.columns:
-        yield from _list_variables(column.expression)
+    for expression in query.expressions:
+        yield from _list_variables(expression)
     yield from (item.variable for item in query.selection.items or ())
     if query.after is not None and query.after.variable is not None:
         yield query.after.variable.text

@@ -62,18 +62,12 @@ def extreme(name: str, column: Column | None, offsets: np.ndarray) -> np.ndarray
     count = len(offsets) - 1
     if column is None:
         return np.full(count, -1)
-    if isinstance(column, TextColumn):
-        order = np.argsort(np.array(column.texts.to_pylist(), object))  # by code point
-        ranks = np.empty(len(order) + 1, np.int64)
-        ranks[order], ranks[-1] = np.arange(len(order)), -1
-        values, known = ranks[column.codes], column.codes >= 0
-    elif isinstance(column, NumberColumn | TimeColumn | DurationColumn):
-        values = column.values
-        known = np.ones(len(values), bool) if column.known is None else column.known
-    elif isinstance(column, TruthColumn):
+    if isinstance(column, TruthColumn):
         raise EventError(f"{name} of a truth value", hint="these have no order")
-    else:
+    ordered = comparable(column)
+    if ordered is None:
         return None
+    values, known = ordered
     better = np.greater if name == "MAX" else np.less
     best = np.full(count, -1)
 
@@ -90,6 +84,19 @@ def extreme(name: str, column: Column | None, offsets: np.ndarray) -> np.ndarray
 
     _side_by_side(offsets, step, rest)
     return best
+
+
+def comparable(column: Column) -> tuple[np.ndarray, np.ndarray] | None:
+    """Numbers with the order of the values of a column, int64 or float64 (n,), and False for NULL, bool (n,). None for
+    columns whose values numpy does not compare."""
+    if isinstance(column, TextColumn):
+        order = np.argsort(np.array(column.texts.to_pylist(), object))  # by code point
+        ranks = np.empty(len(order) + 1, np.int64)
+        ranks[order], ranks[-1] = np.arange(len(order)), -1
+        return ranks[column.codes], column.codes >= 0
+    if isinstance(column, NumberColumn | TimeColumn | DurationColumn):
+        return column.values, np.ones(len(column.values), bool) if column.known is None else column.known
+    return None
 
 
 def _side_by_side(

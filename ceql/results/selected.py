@@ -48,9 +48,11 @@ class _Computed:
 
 
 class Selected:
-    """The columns of a query. `attributes` are those that it reads, `names` the names of the columns."""
+    """The columns of a query. `attributes` are those that it reads, `names` the names of the columns. `clause` names
+    them in errors."""
 
-    def __init__(self, query: ast.Query) -> None:
+    def __init__(self, query: ast.Query, clause: str = "SELECT") -> None:
+        self._clause = clause
         self._leaves: dict[ast.Expression, str] = {}
         self._summing = None if query.grouping is None else Summing(query)
         self._length = None if query.grouping is None else query.grouping.length
@@ -99,7 +101,7 @@ class Selected:
             problem = error.problem
             for part, name in self._leaves.items():
                 problem = problem.replace(f"`{name}`", print_expression(part))
-            raise EventError(problem, source="SELECT", hint=error.hint) from None
+            raise EventError(problem, source=self._clause, hint=error.hint) from None
         if not natural:
             known = {**declared, **{field.name: value_type(field.type) for field in events.schema}}
             types = self.types({name: kind for name, kind in known.items() if kind != pa.null()}, times.type)
@@ -109,7 +111,7 @@ class Selected:
     def _arrays(self, matches: MatchBatch, read: _Read) -> list[pa.Array]:
         """The values of the columns, those of several kinds as unions."""
         found = {name: read.leaf(part) for part, name in self._leaves.items()}
-        batch = _batch(pa.table({name: found[name] for name in self._combined}), len(matches))
+        batch = as_events(pa.table({name: found[name] for name in self._combined}), len(matches))
         return [
             found[column.over.name] if isinstance(column.over, ast.Attribute) else _evaluate(column.over, batch)
             for column in self._columns
@@ -256,17 +258,17 @@ class _Read:
         """The events that a variable took, those of all matches."""
         if variable not in self._batches:
             rows = self._of(variable)[1]
-            self._batches[variable] = _batch(self._events.take(pa.array(rows, pa.int64())), len(rows))
+            self._batches[variable] = as_events(self._events.take(pa.array(rows, pa.int64())), len(rows))
         return self._batches[variable]
 
 
 def events_at(history: History, positions: np.ndarray, attributes: tuple[str, ...]) -> EventBatch:
     """These attributes of the events at some positions, in their order, for expressions to be evaluated on."""
     rows = pa.array(history.rows(positions), pa.int64())
-    return _batch(history.columns(attributes).take(rows), len(positions))
+    return as_events(history.columns(attributes).take(rows), len(positions))
 
 
-def _batch(table: pa.Table, count: int) -> EventBatch:
+def as_events(table: pa.Table, count: int) -> EventBatch:
     """A table of values as events, for expressions to be evaluated on."""
     return EventBatch(encode_texts(table), "", np.zeros(count, np.int64), np.arange(count))
 

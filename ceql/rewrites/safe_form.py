@@ -66,7 +66,8 @@ def safe_form(query: ast.Query, limit: int) -> ast.Query:
     for name in read_variables(query):
         if _call(rest, name, renamed) != (name,):
             raise UnsupportedFeature(
-                f"a column of SELECT that reads {name}, bound on both sides of a sequence, has no safe form"
+                f"a column of SELECT, or a key of ORDER BY, that reads {name}, bound on both sides of a sequence, "
+                "has no safe form"
             )
     items = query.selection.items
     if items is not None:

@@ -111,6 +111,8 @@ class _Steps:
             raise self.refusal("AFTER MATCH", query.after, "a match takes partial matches away")
         if query.limit is not None:
             raise self.refusal("LIMIT", query.limit, "--limit N stops after N matches in all")
+        if query.order is not None:
+            raise self.refusal("ORDER BY", query.order, "they come in the order in which their windows close")
         bordered = without_border(query.where)
         for node in bordered.before:
             raise self.refusal("NOT in front of all parts", node)

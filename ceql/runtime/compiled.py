@@ -20,6 +20,7 @@ from ceql.lowering.passing import explain_steps
 from ceql.operators.own import OWN
 from ceql.results.bindings import Bindings, Shown, labels_by_type, lists_attributes
 from ceql.results.matches import Computing
+from ceql.results.ordering import Ordering
 from ceql.results.selected import Selected, Times
 from ceql.results.sums import Summing
 from ceql.rewrites import DEPTH, Rewritten, rewrite
@@ -35,7 +36,7 @@ from ceql.syntax import ast
 from ceql.syntax.parse import parse
 from ceql.syntax.printer import print_formula, print_grouping, print_query, print_within
 from ceql.syntax.walk import attributes_of, calls_of
-from spaseq.core.engine import Program, Settings, Window, compile_program, explain_growth
+from spaseq.core.engine import Choice, Program, Settings, Window, compile_program, explain_growth
 from spaseq.core.errors import OptionError, UnsupportedFeature, expect_type, named_query
 from spaseq.core.events import EVENT_TIME
 from spaseq.core.events.options import type_name
@@ -68,9 +69,40 @@ class CompiledQuery(compiled.CompiledQuery):
         self.pattern = self.lowered.pattern
         self.shown: Shown = Shown.of(self.tree)
         self.selected: Selected | None = Selected(self.tree) if self.tree.selection.columns else None
+        self.keys: Selected | None = None if self.tree.order is None else self._keys(self.tree.order)
         self.summing: Summing | None = None if self.tree.grouping is None else Summing(self.tree)
         self.valuations: bool = self.summing is None and lists_attributes(self.tree)
         self.program()  # its errors are those of the query
+
+    def _keys(self, order: ast.Order) -> Selected:
+        """The keys of ORDER BY, as columns."""
+        if self.lowered.around.waits:
+            problem = "ORDER BY beside NOT at the end, where matches of one event are reported at several times"
+            raise UnsupportedFeature(problem, text=self.text, span=order.span, source=self.source,
+                                     hint="leave ORDER BY out, and sort the table of matches")  # fmt: skip
+        columns = tuple(ast.Column(key.expression, ast.Name(f"key {i}")) for i, key in enumerate(order.keys))
+        selection = replace(self.tree.selection, items=None, columns=columns)
+        return Selected(replace(self.tree, selection=selection), "ORDER BY")
+
+    def ordering(self, times: Times) -> Ordering | None:
+        """The order of the matches of an event, for one evaluation; None without ORDER BY. `times`: the form of their
+        times."""
+        order, limit = self.tree.order, self.tree.limit
+        if order is None or self.keys is None:
+            return None
+        bindings = self.bindings(self.valuations)
+        labels = () if bindings is None else self.program_with_labels.labels or ()
+        most = None if limit is None else limit.count
+        return Ordering(order, self.keys, bindings, labels, times, self.settings.output_bytes, most)
+
+    def counting(self, valuations: bool) -> Program:
+        """The program whose matches are counted: ORDER BY changes no number, so LIMIT is the engine's."""
+        if self.keys is None or self.tree.limit is None:
+            return self.program(valuations)
+        settings = self.settings
+        if settings.evaluator in ("chain", "tree"):  # which have no LIMIT
+            settings = replace(settings, evaluator="compact")
+        return self._program(valuations and self._by_type is None, settings, self.lowered.choice)
 
     def program(self, valuations: bool | None = None) -> Program:
         """The automaton with its window and budgets. It reports complex events, or valuations (by default as the query
@@ -119,13 +151,17 @@ class CompiledQuery(compiled.CompiledQuery):
             self._programs[valuations] = self._program(valuations, self.settings)
         return self._programs[valuations]
 
-    def _program(self, valuations: bool, settings: Settings) -> Program:
+    def _program(self, valuations: bool, settings: Settings, choice: Choice | None = None) -> Program:
+        """A program of the query. `choice`: by default that of the query, without a LIMIT that is behind ORDER BY."""
+        if choice is None:
+            choice = self.lowered.choice
+            choice = choice if self.tree.order is None else replace(choice, limit=None)
         with named_query(self.source):
             return compile_program(
                 self.lowered.pattern,
                 self.lowered.window,
                 strict=self.lowered.strict,
-                choice=self.lowered.choice,
+                choice=choice,
                 around=self.lowered.around,
                 against=self._against(),
                 registers=self.lowered.registers,
@@ -172,8 +208,9 @@ class CompiledQuery(compiled.CompiledQuery):
 
     @property
     def timed(self) -> str:
-        """As of `spaseq.core.queries.compiled`, and the times of matches that SELECT reads."""
-        return super().timed or ("" if self.selected is None else self.selected.match_time)
+        """As of `spaseq.core.queries.compiled`, and the times of matches that SELECT or ORDER BY reads."""
+        computed = (part.match_time for part in (self.selected, self.keys) if part is not None)
+        return super().timed or next(filter(None, computed), "")
 
     @property
     def warnings(self) -> tuple[str, ...]:
@@ -220,8 +257,9 @@ class CompiledQuery(compiled.CompiledQuery):
 
     @property
     def attributes(self) -> tuple[str, ...]:
-        """The attributes that conditions and columns of SELECT read, and those of PARTITION BY without alternatives."""
-        computed = () if self.selected is None else self.selected.attributes
+        """The attributes that conditions, columns of SELECT and ORDER BY read, and those of PARTITION BY without
+        alternatives."""
+        computed = (name for part in (self.selected, self.keys) if part is not None for name in part.attributes)
         return tuple(dict.fromkeys((*self._decisive, *computed)))
 
     @property
@@ -234,13 +272,12 @@ class CompiledQuery(compiled.CompiledQuery):
     @property
     def functions(self) -> tuple[str, ...]:
         """The functions that it calls."""
-        computed = (column.expression for column in self.tree.selection.columns)
-        every = (*conditions(self.tree.where), *computed)
+        every = (*conditions(self.tree.where), *self.tree.expressions)
         return tuple(dict.fromkeys(call.function for part in every for call in calls_of(part)))
 
     @property
     def read(self) -> frozenset[str]:
-        """Every attribute that evaluation looks at, without the columns of SELECT."""
+        """Every attribute that evaluation looks at, without the columns of SELECT and ORDER BY."""
         window = () if self.lowered.window_attribute is None else (self.lowered.window_attribute,)
         return frozenset([*self._decisive, *itertools.chain(*self.lowered.partition), *window])
 
@@ -346,6 +383,9 @@ class CompiledQuery(compiled.CompiledQuery):
             yield f"  {key} by conditions that every event of a match is under; they need no evaluation of their own"
         if lowered.strict:
             yield "selection: STRICT, matched positions are consecutive"
+        if self.tree.order is not None:
+            limit = "" if self.tree.limit is None else f", of which the first {self.tree.limit.count:,} are reported"
+            yield f"order: the matches of each event are listed and sorted{limit}"
         yield from _explain_around(lowered)
         steps = list(explain_steps(self.tree.where))
         if steps:

@@ -116,7 +116,7 @@ class Matches(Lazy[Match]):
         if limit is not None:
             expect_count("limit", limit)
         with limited(self._query.settings):
-            run, stream = self.begin(self._query.read)
+            run, stream = self.begin(self._query.read, self._query.counting(self._valuations))
             found = 0
             for events in stream:
                 if limit is not None and found >= limit:
@@ -223,7 +223,9 @@ class Matches(Lazy[Match]):
             wanted = None
         stream = EventStream(self._sources, self._options, wanted, self._query.timed, self._query.named_types)
         self.counters = stream.counters
-        self._run = Run(self._query.lowered, program or self._query.program(self._valuations))
+        ordering = None if program else self._query.ordering(self.form_of_times())
+        program = program or self._query.program(self._valuations)
+        self._run = Run(self._query.lowered, program, ordering=ordering)
         self._run.counters = self.counters
         self.counters.about(self._run)
         self._lacking = Lacking(self._query.tree) if wanted is None else None

@@ -40,9 +40,10 @@ class OrderedMatches:
         self._names = names
         self._options = options
         self._selected = selected_rows(query)
-        self._computing = Computing(self._selected, Times(iso, options.unit), {})
+        times = Times(iso, options.unit)
+        self._computing = Computing(self._selected, times, {})
         self._bindings = query.bindings(query.valuations)
-        self._run = Run(query.lowered, query.program())
+        self._run = Run(query.lowered, query.program(), ordering=query.ordering(times))
         self._place = Place()
         self._singles: Singles | None = None
         self._untried = True

@@ -12,6 +12,7 @@ from ceql.lowering.lower import Lowered
 from ceql.results.folding import Folding
 from ceql.results.groups import Groups
 from ceql.results.history import History, Past
+from ceql.results.ordering import Ordering
 from ceql.runtime.batch import Coordinate, EngineBatch, Partition
 from spaseq.core.engine import open_evaluator
 from spaseq.core.engine.recognition.recognition import Recognition
@@ -34,10 +35,14 @@ class Run(Recognition):
     """The state of one evaluation of a `lowered` query.
 
     `partition` numbers the keys of events, `coordinate` gives their places in the window, and `past` has the events
-    that matches can still name. `reached`: the last event, if matches wait for their windows to close.
+    that matches can still name. `reached`: the last event, if matches wait for their windows to close. `ordering` sorts
+    the matches of each event.
     """
 
-    def __init__(self, lowered: Lowered, program: Program, evaluator: AnyEvaluator | None = None) -> None:
+    def __init__(
+        self, lowered: Lowered, program: Program, evaluator: AnyEvaluator | None = None,
+        ordering: Ordering | None = None,
+    ) -> None:  # fmt: skip
         brackets = lowered.partition
         super().__init__(program, evaluator or open_evaluator(program), partitioned=bool(brackets))
         self.lowered = lowered
@@ -46,6 +51,7 @@ class Run(Recognition):
         self.past: Past = Past()
         self.counters: EventCounters = EventCounters()
         self.reached: tuple[int, int | float] | None = None
+        self.ordering: Ordering | None = ordering
         self._folding: Folding | None = Folding.of(program)
         self._groups: Groups | None = None
         grouping = lowered.grouping
@@ -58,8 +64,14 @@ class Run(Recognition):
 
         `at_once`: the caller keeps all of them, so they are under the budget `output_bytes`.
         """
+        ordering = self.ordering
         for part in self._parts(events):
-            yield from self._advance(part, at_once)
+            if ordering is None:
+                yield from self._advance(part, at_once)
+                continue
+            found = ordering.sort((matches for matches, _ in self._advance(part, False)), self.past.of)
+            for matches in self.evaluator.at_once(found) if at_once else found:
+                yield matches, self.past.of(matches)
 
     def _parts(self, events: EventBatch) -> Iterator[EventBatch]:
         """The events, in small parts if keys are forgotten after a pause: numbers are reused only between batches."""
@@ -93,7 +105,7 @@ class Run(Recognition):
     @property
     def is_midway(self) -> bool:
         """True if an error ended the last batch behind events that had moved runs: the evaluation cannot go on."""
-        return getattr(self.evaluator, "midway", False)
+        return getattr(self.evaluator, "midway", False) or (self.ordering is not None and self.ordering.broken)
 
     def count(self, events: EventBatch | None, most: int | None = None) -> int:
         """The number of matches that these events complete, or if they are None, the end of the stream. Stops soon

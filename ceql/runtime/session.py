@@ -54,7 +54,8 @@ class Session(Pushing[Match]):
         feed = self._feed  # single events tell their clock alone
         times = Times(lambda: any(clock.iso for clock in feed.clocks.values()), options.unit)
         self._computing = None if program else query.computing(times)
-        self._run = Run(query.lowered, program or query.program(valuations))
+        ordering = None if program else query.ordering(times)
+        self._run = Run(query.lowered, program or query.program(valuations), ordering=ordering)
         self._run.counters = self._feed.counters
         self._singles: Singles | None = None
         self._untried = True

@@ -261,6 +261,7 @@ class Singles:
         self._waits = run.lowered.around.waits
         self._engine: Single | SingleAround = run.door
         self._inert = INERT
+        self._ordering = run.ordering
         self._partition = run.partition
         self._numbers = run.partitions
         self._pauses = run.pauses
@@ -354,6 +355,8 @@ class Singles:
         else:
             block.events.append(None)
             found = engine.pass_by(position, coordinate, key) if engine.counts and key >= engine.least else []
+        if found and self._ordering is not None:
+            found = list(self._ordering.sort(found, self._run.past.of))
         past = [(matches, self._run.past.of(matches)) for matches in found if len(matches)] if found else []
         if len(block.events) >= _BLOCK:
             self._seal()

@@ -132,7 +132,7 @@ def _attributes_like_variables(where: ast.Formula) -> Iterator[tuple[ast.Node, s
 
 def _compared_with_null(query: ast.Query) -> Iterator[tuple[ast.Node, str]]:
     """Each comparison with NULL."""
-    for whole in (*conditions(query.where), *(column.expression for column in query.selection.columns)):
+    for whole in (*conditions(query.where), *query.expressions):
         for node in parts(whole):
             if isinstance(node, ast.Compare) and ast.Null in (type(node.left), type(node.right)):
                 value = print_expression(node.left if isinstance(node.right, ast.Null) else node.right)

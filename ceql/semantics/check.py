@@ -77,8 +77,8 @@ def defined_variables(node: ast.Formula) -> Iterator[tuple[str, Span]]:
 
 
 def shown_variables(query: ast.Query) -> tuple[str, ...]:
-    """The variables that matches show: those of SELECT, or of its columns and AFTER MATCH; with `*`, those of AS, and
-    the event types that are under none."""
+    """The variables that matches show: those of SELECT, or of its columns, ORDER BY and AFTER MATCH; with `*`, those of
+    AS, and the event types that are under none."""
     if query.selection.columns:
         after = () if query.after is None or query.after.variable is None else (query.after.variable.text,)
         return tuple(dict.fromkeys((*read_variables(query), *after)))
@@ -137,39 +137,59 @@ class _Checker:
             self.known(item.variable, item.span, "SELECT")
         self.columns(query)
         if query.after is not None and query.after.variable is not None:
-            self.after(query, query.after.variable)
+            self.expect_shown(query, query.after.variable, "AFTER MATCH")
 
     def columns(self, query: ast.Query) -> None:
-        """The columns that SELECT computes."""
+        """The columns that SELECT computes, and the keys of ORDER BY."""
         names: set[str] = set()
         for column in query.selection.columns:
-            top = column.expression
-            for part in parts(top):
-                match part:
-                    case ast.Attribute(name, None) if name not in (*bare_names(query), *match_names(query)):
-                        raise self.bare(name, part.span, query, column)
-                    case ast.Holds():
-                        hint = "write a condition on one attribute: x.price > 3 is about the last event of x"
-                        raise self.error("SELECT takes no condition in brackets", part.span, hint)
-                    case ast.Call(function) if part is not top:
-                        self.not_listed(function, part.span)
-            all_matches = (part for part in parts(top) if isinstance(part, ast.EveryMatch))
-            reads = itertools.chain(variables_of(top), attributes_of(top), all_matches)
-            if column.name is None and not any(True for _ in reads):
+            self.parts_of(column.expression, "SELECT", query, column)
+            if column.name is None and _is_constant(column.expression):
                 hint = "LIMIT 5 reports at most 5 matches for each event that completes some; 5 AS n is a column"
                 raise self.error("this is the same for every match", column.span, hint)
-            self.expression(top, "SELECT")
+            self.expression(column.expression, "SELECT")
             name = column_name(column)
             if name in names:
                 raise self.error(f"two columns are named {name}", column.span, f"write … AS {name}_2")
             names.add(name)
         check_grouping(query, self.error)
+        if query.order is not None:
+            self.order(query, query.order)
 
-    def bare(self, name: str, span: Span, query: ast.Query, column: ast.Column) -> QuerySemanticsError:
-        """The error of a bare name in SELECT that stands for nothing."""
+    def parts_of(self, top: ast.Expression, clause: str, query: ast.Query, column: ast.Column | None = None) -> None:
+        """The parts of an expression that is computed of matches, in a clause; `column`: the one that it is of."""
+        for part in parts(top):
+            match part:
+                case ast.Attribute(name, None) if name not in (*bare_names(query), *match_names(query)):
+                    raise self.bare(name, part.span, query, column)
+                case ast.Holds():
+                    hint = "write a condition on one attribute: x.price > 3 is about the last event of x"
+                    raise self.error(f"{clause} takes no condition in brackets", part.span, hint)
+                case ast.Call(function) if part is not top:
+                    self.not_listed(function, part.span)
+
+    def order(self, query: ast.Query, order: ast.Order) -> None:
+        """The keys of ORDER BY are values of one match, of variables that matches show."""
+        for key in order.keys:
+            self.parts_of(key.expression, "ORDER BY", query)
+            if any(isinstance(part, ast.EveryMatch) for part in parts(key.expression)):
+                hint = "COUNT(x) is the number of events of a variable in one match"
+                raise self.error("ORDER BY compares matches, and COUNT(*) counts all", key.span, hint)
+            if isinstance(key.expression, ast.Call) and key.expression.function == "COLLECT":
+                hint = "write an aggregate of one value: SUM(x.price), MAX(x.price), LAST(x.price)"
+                raise self.error("ORDER BY of a list", key.span, hint)
+            if _is_constant(key.expression):
+                hint = "name a column by its AS, or write its expression again"
+                raise self.error("this is the same for every match", key.span, hint)
+            self.expression(key.expression, "ORDER BY")
+            for name in variables_of(key.expression):
+                self.expect_shown(query, ast.Name(name, span=key.span), "ORDER BY")
+
+    def bare(self, name: str, span: Span, query: ast.Query, column: ast.Column | None) -> QuerySemanticsError:
+        """The error of a bare name in SELECT or ORDER BY that stands for nothing."""
         if name in self.variables:
             hint = f"{name} stands for events: write {name}.price, COUNT({name}) or COLLECT({name}.price)"
-            if column.name is not None and isinstance(column.expression, ast.Attribute):
+            if column is not None and column.name is not None and isinstance(column.expression, ast.Attribute):
                 hint += f"; variables get their names in the formula: {name} AS {column.name.text}"
             return self.error(f"{name} of which attribute?", span, hint)
         keys = sorted(bare_names(query))
@@ -184,17 +204,17 @@ class _Checker:
             hint = "SELECT COLLECT(x.price) AS prices is a column of its own"
             raise self.error("nothing is computed of the list that COLLECT gives", span, hint)
 
-    def after(self, query: ast.Query, variable: ast.Name) -> None:
-        """The variable of AFTER MATCH is one that matches show."""
+    def expect_shown(self, query: ast.Query, variable: ast.Name, clause: str) -> None:
+        """The variable that a clause names is one that matches show."""
         name = variable.text
-        self.known(name, variable.span, "AFTER MATCH")
+        self.known(name, variable.span, clause)
         shown = shown_variables(query)
         if name in shown:
             return
         if query.selection.items is None:
-            problem = f"{name} is an event type with a name of its own here, so AFTER MATCH cannot name it"
+            problem = f"{name} is an event type with a name of its own here, so {clause} cannot name it"
             raise self.error(problem, variable.span, f"name the variable: {' or '.join(shown)}")
-        problem = f"AFTER MATCH names {name}, and SELECT leaves it out"
+        problem = f"{clause} names {name}, and SELECT leaves it out"
         raise self.error(problem, variable.span, f"write SELECT {', '.join((*shown, name))}")
 
     def streams(self, query: ast.Query) -> None:
@@ -349,7 +369,7 @@ class _Checker:
 
     def aggregated(self, name: str, argument: ast.Expression, example: str, clause: str) -> None:
         over = set(variables_of(argument))
-        if not over and (clause == "SELECT" or not any(True for _ in attributes_of(argument))):
+        if not over and (clause != "FILTER" or not any(True for _ in attributes_of(argument))):
             raise self.error(f"{name} of what is the same for every event", argument.span, example)
         if len(over) > 1:
             names = " and ".join(sorted(over))
@@ -366,6 +386,12 @@ class _Checker:
                 span,
                 "LIKE takes a regular expression (RE2) for the whole text; '.*' stands for anything",
             ) from None
+
+
+def _is_constant(node: ast.Expression) -> bool:
+    """True if an expression reads nothing of a match, or of a group."""
+    all_matches = (part for part in parts(node) if isinstance(part, ast.EveryMatch))
+    return not any(True for _ in itertools.chain(variables_of(node), attributes_of(node), all_matches))
 
 
 def _negations(node: ast.Formula) -> Iterator[ast.Formula]:

@@ -36,6 +36,9 @@ def check_grouping(query: ast.Query, error: Problem) -> None:
     if not columns:
         hint = "SELECT COUNT(*) AS matches, SUM(x.price) AS total … GROUP BY EVENT"
         raise error("GROUP BY goes with a SELECT that computes", span, hint)
+    if query.order is not None:
+        hint = "sort the table of rows: to_pandas(), DuckDB"
+        raise error("ORDER BY sorts matches, and GROUP BY lists none", query.order.span, hint)
     if query.limit is not None:
         hint = "a row is of all matches that end at an event; to_arrow().slice(0, 5) has the first rows"
         raise error("LIMIT counts matches, and GROUP BY lists none", query.limit.span, hint)

@@ -1,8 +1,9 @@
-"""The columns that SELECT computes: their names, and what the bare names in them stand for.
+"""The columns that SELECT computes: their names, and what the bare names in them, and in ORDER BY, stand for.
 
 A bare name is an attribute of PARTITION BY, which all events of a match share, or `MATCH_START` or `MATCH_END`, the
 times of the match. With `NOT … FOR EVERY` it may also be `SILENCE`, the number of the silence behind it, and with
-GROUP BY 1 HOUR `GROUP_START`. A list of bare names that are all variables is a list of variables.
+GROUP BY 1 HOUR `GROUP_START`. In ORDER BY it may also be the name that AS gives a column. A list of bare names that are
+all variables is a list of variables.
 """
 
 from __future__ import annotations
@@ -20,7 +21,8 @@ from spaseq.core.trees import walk
 
 
 def with_columns(query: ast.Query) -> ast.Query:
-    """The query with each bare name in SELECT read as what it stands for; the same object if there is none."""
+    """The query with each bare name in SELECT and ORDER BY read as what it stands for; the same object if there is
+    none."""
     selection, known = query.selection, bare_names(query)
     variables, own = defined_names(query.where), match_names(query)
 
@@ -45,6 +47,16 @@ def with_columns(query: ast.Query) -> ast.Query:
         return None
 
     read_columns = tuple(dataclasses.replace(c, expression=replace(c.expression, read)) for c in columns)
+    titles = {c.name.text: c.expression for c in read_columns if c.name is not None}
+
+    def read_key(part: ast.Expression) -> ast.Expression | None:
+        titled = titles.get(part.name) if isinstance(part, ast.Attribute) and part.variable is None else None
+        return read(part) if titled is None else titled
+
+    order = query.order
+    if order is not None:
+        keys = tuple(dataclasses.replace(key, expression=replace(key.expression, read_key)) for key in order.keys)
+        query = dataclasses.replace(query, order=dataclasses.replace(order, keys=keys))
     if not read_columns:
         return query
     items = None if columns is not selection.columns else selection.items
@@ -104,5 +116,5 @@ def with_whole_rows(query: ast.Query, partition: tuple[tuple[str, ...], ...]) ->
 
 
 def read_variables(query: ast.Query) -> tuple[str, ...]:
-    """The variables that the columns of SELECT read."""
-    return tuple(dict.fromkeys(name for c in query.selection.columns for name in variables_of(c.expression)))
+    """The variables that the columns of SELECT read, and the keys of ORDER BY."""
+    return tuple(dict.fromkeys(name for expression in query.expressions for name in variables_of(expression)))

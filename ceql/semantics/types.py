@@ -49,10 +49,10 @@ class _Types:
     def check(self) -> None:
         for condition in conditions(self.query.where):
             self.condition(condition, None)
-        for column in self.query.selection.columns:
-            if isinstance(column.expression, ast.Condition):
-                self.condition(column.expression, None)
-            self.kind(column.expression, None)
+        for expression in self.query.expressions:
+            if isinstance(expression, ast.Condition):
+                self.condition(expression, None)
+            self.kind(expression, None)
         for item in self.query.selection.items or ():
             for name in item.attributes:
                 self.known(name.text, name.span)

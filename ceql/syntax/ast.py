@@ -374,6 +374,21 @@ class Consumption(Node):
 
 
 @dataclass(frozen=True, slots=True)
+class Key(Node):
+    """`expression` of ORDER BY, or `expression DESC`."""
+
+    expression: Expression
+    descending: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Order(Node):
+    """`ORDER BY key, …`: the order of the matches that end at one event."""
+
+    keys: tuple[Key, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Limit(Node):
     count: int
 
@@ -413,3 +428,10 @@ class Query(Node):
     limit: Limit | None = None
     after: AfterMatch | None = None
     grouping: Grouping | None = None
+    order: Order | None = None
+
+    @property
+    def expressions(self) -> tuple[Expression, ...]:
+        """The expressions that are computed of matches: columns of SELECT, then keys of ORDER BY."""
+        keys = () if self.order is None else self.order.keys
+        return (*(column.expression for column in self.selection.columns), *(key.expression for key in keys))

@@ -52,6 +52,7 @@ _WORDS: Final[dict[str, str]] = {
     "POLICY": "ANY, PARTITION or NONE",
     "AFTER": "AFTER MATCH",
     "GROUP": "GROUP BY",
+    "ORDER": "ORDER BY",
     "STRATEGY": "a selection strategy (ALL, ANY, NEXT, LAST, MAX, STRICT, FIRST)",
     "$END": "the end of the query",
 }
@@ -87,6 +88,7 @@ _WORD_HINTS: Final[dict[str, str]] = {
 _WINDOW: Final = "a window is 100 EVENTS, 10 SECONDS, 1 HOUR 30 MINUTES, or 10000 [attribute]"
 _FORMULA: Final = r"(?:WHERE|[;:(,]|\bOR|\bNOT)\s*"
 # Patterns of the text before and after the error's position, and the hint. The first pair that matches both decides.
+_TOP: Final = "ORDER BY x.price DESC LIMIT 3, behind the formula, reports the best 3 matches of each event"
 _SLIPS: Final = tuple(
     (re.compile(rf"(?:{before})$", re.IGNORECASE), re.compile(behind, re.IGNORECASE), hint)
     for before, behind, hint in (
@@ -111,7 +113,9 @@ _SLIPS: Final = tuple(
             "the word before * is no strategy: they are ALL, ANY, NEXT, LAST, MAX, STRICT and FIRST",
         ),
         (r"SELECT\s+DISTINCT", r"", "no match is reported twice; a table drops equal rows: drop_duplicates()"),
-        (r"SELECT\s+TOP", r"", "LIMIT 5 reports at most 5 matches for each event that completes some"),
+        (r"SELECT\s+TOP", r"", _TOP),
+        (r"", r"TOP\b", _TOP),
+        (r"", r"NULLS\s", "NULL is the greatest value: last, and with DESC first"),
         (r"SELECT\b[^;]*,\s*WHERE", r"", "is there a comma too many before WHERE?"),
         (
             r"FROM\s+[\w,\s]+",
@@ -131,7 +135,7 @@ _SLIPS: Final = tuple(
         (
             r"",
             r"ORDER\s+BY\b",
-            "matches come in the order of their ends; a table sorts rows: to_pandas(), DuckDB",
+            "ORDER BY stands behind the formula, as WITHIN does, and sorts the matches of each event",
         ),
         (
             r"PARTITION\s+BY\b[\s\S]*\bGROUP\s+BY",
@@ -184,6 +188,7 @@ _BETWEEN: Final = "; lets anything lie between them, -> what the next does not f
 _FORMULA_SLIPS: Final = tuple(
     (re.compile(rf"(?:{before})$", re.IGNORECASE), re.compile(behind, re.IGNORECASE), hint)
     for before, behind, hint in (
+        (r"", r"TOP\s+\d", _TOP),
         (r"\bPATTERN", r"\(", "the pattern is the WHERE clause: WHERE A; B+; C"),
         (r"\bSEQ(?:UENCE)?", r"\(", "a sequence is written A; B; C"),
         (r"\bALL", r"\(", "all of them in any order is AND(A, B, C)"),

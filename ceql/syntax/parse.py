@@ -124,6 +124,7 @@ class _Builder:
             self.limit(parts["limit"]) if "limit" in parts else None,
             self.after(_trees(parts["after_match"])[0]) if "after_match" in parts else None,
             self.grouping(parts["grouping"]) if "grouping" in parts else None,
+            self.order(parts["order"]) if "order" in parts else None,
             span=self.span(tree),
         )
 
@@ -180,11 +181,22 @@ class _Builder:
             found = self.text[self.span(what).start : self.span(tree).end]
             hint = "COLLECT(x.price) lists the prices of all events of x, x.price is that of the last one"
             raise self.error(f"{found} lists events, and stands beside what is computed", self.span(tree), hint)
+        return ast.Column(self.value_of_match(what), self.name(alias[0]) if alias else None, span=self.span(tree))
+
+    def value_of_match(self, what: Tree[Token]) -> ast.Expression:
+        """A value of a match, for SELECT or ORDER BY."""
         self.selecting = True
         build = self.condition if self.is_condition(what) else self.value
         expression = build(what, in_brackets=False)
         self.selecting = False
-        return ast.Column(expression, self.name(alias[0]) if alias else None, span=self.span(tree))
+        return expression
+
+    def order(self, tree: Tree[Token]) -> ast.Order:
+        keys = (
+            ast.Key(self.value_of_match(_child(key, 0)), key.data == "descending", span=self.span(key))
+            for key in _trees(tree)
+        )
+        return ast.Order(tuple(keys), span=self.span(tree))
 
     def is_condition(self, tree: Tree[Token]) -> bool:
         """True for a tree that is true, false or unknown."""
@@ -593,7 +605,7 @@ _CONDITIONS: Final = (
 )  # fmt: skip
 _REPEATS: Final = ("repeat_signed", "repeat_exactly", "repeat_from", "repeat_to", "repeat")
 _CLAUSE_WORDS: Final = {"partition": "PARTITION BY", "clause": "WITHIN", "consume": "CONSUME BY", "limit": "LIMIT",
-                        "after_match": "AFTER MATCH", "grouping": "GROUP BY"}  # fmt: skip
+                        "order": "ORDER BY", "after_match": "AFTER MATCH", "grouping": "GROUP BY"}  # fmt: skip
 
 
 def _trees(tree: Tree[Token]) -> list[Tree[Token]]:

@@ -14,9 +14,9 @@ from spaseq.core.pattern import Preference, Skip
 
 _PLAIN: Final = re.compile(r"[^\W\d]\w*")
 _RESERVED: Final = re.compile(
-    "after|all|and|any|as|between|by|case|consume|else|end|events?|every|false|filter|first|for|from|group|ilike|in"
-    "|is|key|last|like|limit|match|max|next|no|none|not|null|or|partition|past|range|row|select|skip|strict|then|to"
-    "|true|until|when|where|window|within",
+    "after|all|and|any|as|asc|between|by|case|consume|desc|else|end|events?|every|false|filter|first|for|from|group"
+    "|ilike|in|is|key|last|like|limit|match|max|next|no|none|not|null|or|order|partition|past|range|row|select|skip"
+    "|strict|then|to|true|until|when|where|window|within",
     re.IGNORECASE,
 )
 
@@ -33,6 +33,9 @@ def print_query(query: ast.Query) -> str:
         lines.append("WITHIN " + print_within(query.within))
     if query.consume is not None:
         lines.append("CONSUME BY " + query.consume.policy.value)
+    if query.order is not None:
+        keys = (print_expression(key.expression) + " DESC" * key.descending for key in query.order.keys)
+        lines.append("ORDER BY " + ", ".join(keys))
     if query.limit is not None:
         lines.append(f"LIMIT {query.limit.count}")
     if query.after is not None:

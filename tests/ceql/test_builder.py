@@ -343,6 +343,7 @@ def test_one_part_is_itself() -> None:
          "SELECT A.v, A.v + 1 AS w, user, COUNT(A) AS n, A.v > 3 AS big, 1 AS one, MATCH_START AS start WHERE A"),
         (A.select((A.v > 3).alias("big"), match_end), "SELECT A.v > 3 AS big, MATCH_END WHERE A"),
         (A.streams("S", "T"), "SELECT * FROM S, T WHERE A"),
+        (A.order_by(A.v, A.w - 1, descending=[True, False]), "SELECT * WHERE A ORDER BY A.v DESC, A.w - 1"),
         (A.consume("partition").limit(3), "SELECT * WHERE A CONSUME BY PARTITION LIMIT 3"),
         (A.after_match("past_last"), "SELECT * WHERE A AFTER MATCH SKIP PAST LAST EVENT"),
         (A.after_match("to next"), "SELECT * WHERE A AFTER MATCH SKIP TO NEXT EVENT"),
@@ -364,7 +365,7 @@ def test_every_clause_of_the_grammar_has_a_method() -> None:
     rule = re.search(r"^clause:(.*?)\n\w", grammar, re.MULTILINE | re.DOTALL)
     assert rule is not None
     assert set(re.findall(r"-> (\w+)", rule[1])) | {"within"} == {
-        "partition", "consume", "limit", "after_match", "within", "grouping",
+        "partition", "consume", "limit", "after_match", "within", "grouping", "order",
     }  # fmt: skip
 
 

@@ -51,6 +51,7 @@ QUERIES = (
     "SELECT * WHERE A ; NOT B FOR 10 SECONDS ; C",
     "SELECT * WHERE A ; NOT B FOR EVERY 10 SECONDS",
     "SELECT * WHERE A AFTER MATCH SKIP PAST LAST ROW LIMIT 4",
+    "SELECT * WHERE A ORDER BY A . v , A . w ASC , A . u DESC LIMIT 4",
     "SELECT * WHERE A AS x AFTER MATCH SKIP TO FIRST x",
     "SELECT all , any , last FROM next WHERE max ; strict ; day FILTER last [ none_ = 1 ]",
 )

@@ -109,6 +109,9 @@ class _Calls:
                 query = query.within(size, attribute)
         if tree.consume is not None:
             query = query.consume(tree.consume.policy.value.lower())
+        if tree.order is not None:
+            keys = [self.value(key.expression) for key in tree.order.keys]
+            query = query.order_by(*keys, descending=[key.descending for key in tree.order.keys])
         if tree.limit is not None:
             query = query.limit(tree.limit.count)
         if tree.grouping is not None:

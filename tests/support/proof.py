@@ -34,6 +34,7 @@ from tests.support import (
     drawn_aggregates,
     drawn_chosen,
     drawn_earlier,
+    drawn_ordered,
     drawn_repeated,
     drawn_rounds,
     drawn_sequences,
@@ -374,6 +375,21 @@ def _rows_problem(drawn: Any, expected: Counter[Any], road: Road, found: Counter
     return "" if found == expected else f"differs: missing {[*expected - found][:3]}, surplus {[*found - expected][:3]}"
 
 
+def _order(rng: random.Random) -> drawn_ordered.OrderedCase:
+    while True:
+        case = drawn_ordered.ordered_case(rng)
+        try:
+            ceql.compile(case.text)
+        except (UnsupportedFeature, BudgetExceeded):
+            continue
+        return case
+
+
+def _ordered_problem(drawn: Any, expected: list[Any], road: Road, found: Counter[Any]) -> str:
+    wanted = Counter({end for _, end, _ in expected} if road.ends else expected)
+    return "" if found == wanted else f"differs: missing {[*wanted - found][:3]}, surplus {[*found - wanted][:3]}"
+
+
 # -- valuations
 
 
@@ -515,6 +531,13 @@ KINDS = {
         drawn_aggregates.rows, _rows_problem, drawn_aggregates.smaller_aggregates,
         lambda drawn, name: strategies.ceql_toml(drawn, name) + f"# rows = {list(drawn_aggregates.rows(drawn))}\n",
         frozenset({"batch", "one by one", "cuts", "snapshot"}),
+    ),
+    "ordered": Kind(
+        _order, lambda drawn: Case("a random query", drawn.text, drawn.stream),
+        drawn_ordered.matches, _ordered_problem, drawn_ordered.smaller_ordered,
+        lambda drawn, name: strategies.ceql_toml(drawn, name)
+        + f"matches = {[[s, e, list(d)] for s, e, d in drawn_ordered.matches(drawn)]}\n",
+        frozenset({"batch", "one by one", "cuts", "snapshot", "chain", "auto", "alerts", "pushed alerts"}),
     ),
     "earlier": _ceql(
         _earlier, oracle.evaluate,
