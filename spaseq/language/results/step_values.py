@@ -216,7 +216,7 @@ class StepValues:
         return match, shown
 
     def _passes(self, columns: dict[str, np.ndarray], filters: Sequence[tuple[Condition, Any]]) -> np.ndarray:
-        """Which of some mappings all FILTERs hold for: bool (n,). They are decided once for equal values."""
+        """True for each mapping that all FILTERs hold for: bool (n,). They are decided once for equal values."""
         named = frozenset().union(*(condition.variables for condition, _ in filters))
         names = [name for name in columns if name in named]
         size = len(next(iter(columns.values())))

@@ -37,8 +37,8 @@ def lookups_of(query: CheckedQuery) -> Lookups | None:
     """The lookups of a query; None if it has none.
 
     It has none with alternatives, repetitions, an absence at the end, which a waiting match is joined with, or
-    PARTITION BY, as a match does not tell its key. If a FILTER may have another answer when it is decided again, as
-    with RAND, the steps that it ties to others keep their values, and so do those that share variables with such steps.
+    PARTITION BY, as a match does not tell its key. A FILTER may have another answer when it is decided again, as with
+    RAND. Then the steps that it ties to others keep their values, and so do those that share variables with such steps.
     """
     variant = query.variants[0]
     steps = [step for step in variant.steps if not step.gap]
