@@ -132,9 +132,11 @@ def test_the_division_is_one_that_keeps_groups_whole() -> None:
 
 def test_what_a_row_of_several_matches_has_not_is_refused(spark: Any, tmp_path: Path) -> None:
     text = "SELECT COUNT(*) AS n WHERE A ; B PARTITION BY [k] GROUP BY KEY"
-    for word in ("events", "positions"):
+    words: list[dict[str, Any]] = [{"events": True}, {"positions": True}]
+    for given in words:
+        (word,) = given
         with pytest.raises(OptionError, match=f"{word}=True is of one match, and a row of GROUP BY stands for several"):
-            match(text, **{word: True})(spark.createDataFrame([], SCHEMA))
+            match(text, **given)(spark.createDataFrame([], SCHEMA))
     live = spark.readStream.schema(SCHEMA).json(str(tmp_path))
     with pytest.raises(UnsupportedFeature, match=r"GROUP BY KEY over a stream(.|\n)*hint: GROUP BY KEY, 1 HOUR gives"):
         match(text)(live)
