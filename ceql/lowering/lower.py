@@ -61,7 +61,7 @@ class Lowered:
     `window_attribute` is None if the window is over time or events. `partition` has the attributes of each bracket of
     PARTITION BY, and `keys`, which come from conditions (`ceql.lowering.partition_keys`). `around`: what the NOTs at
     the start and at the end are about. `against`: matches with such an event behind them, if there is a condition
-    between both.
+    between both. `written`: the brackets of PARTITION BY alone, which GROUP BY KEY is by.
     """
 
     pattern: Pattern
@@ -76,6 +76,7 @@ class Lowered:
     against: Pattern | None = None
     against_registers: GuardRegisters | None = None
     grouping: ast.Grouping | None = None
+    written: tuple[tuple[str, ...], ...] = ()
 
 
 _NESTED: Final = 100
@@ -130,6 +131,7 @@ def lower(query: ast.Query, text: str = "", source: str = "<query>", settings: S
         against,
         None if against is None else GuardRegisters(tuple(dict.fromkeys(_guards(against)))),
         query.grouping,
+        partition,
     )
 
 

@@ -17,7 +17,7 @@ from ceql.operators.casts import RESULTS
 from ceql.operators.functions import FUNCTIONS
 from ceql.operators.values import ARROW_TYPES, kind_of
 from ceql.syntax import ast
-from ceql.syntax.ast import SILENCE
+from ceql.syntax.ast import GROUP_START, SILENCE
 from ceql.syntax.walk import is_aggregate
 from spaseq.core.errors import EventError
 from spaseq.core.events import Duration, Instant
@@ -32,10 +32,12 @@ _CHOOSING: Final = ("COALESCE", "NULLIF", "LEAST", "GREATEST")
 @dataclasses.dataclass(frozen=True, slots=True)
 class ColumnTypes:
     """The types of expressions, if those of `attributes` are these. `times`: the type of the times of matches; None if
-    it is not known. `brackets`: for each attribute of PARTITION BY those of its bracket."""
+    it is not known. `starts`: that of GROUP_START. `brackets`: for each attribute of PARTITION BY those of its
+    bracket."""
 
     attributes: Types
     times: pa.DataType | None
+    starts: pa.DataType | None
     brackets: Mapping[str, list[str]]
 
     def of(self, node: ast.Expression) -> pa.DataType | None:
@@ -44,7 +46,7 @@ class ColumnTypes:
             case ast.Condition() | ast.Truth():
                 return pa.bool_()
             case ast.Attribute(name, None) if name not in self.brackets:
-                return pa.int64() if name == SILENCE else self.times
+                return {SILENCE: pa.int64(), GROUP_START: self.starts}.get(name, self.times)
             case ast.Attribute(name, None):
                 return _common(self.attributes.get(each) for each in self.brackets[name])
             case ast.Attribute(name) | ast.Earlier(ast.Attribute(name)):

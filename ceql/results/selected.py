@@ -77,10 +77,11 @@ class Selected:
             return None
         return ast.Attribute(self._leaves.setdefault(part, f"#{len(self._leaves)}"), span=part.span)
 
-    def types(self, attributes: Types, times: pa.DataType | None) -> pa.Schema:
+    def types(self, attributes: Types, times: pa.DataType | None, unit: int = 1) -> pa.Schema:
         """The columns' types, if those of attributes and of the times of matches are these; null for one that is not
-        known."""
-        types = ColumnTypes(attributes, times, self._brackets)
+        known. `unit`: that of times which are whole numbers (ns); stretches of time may begin between two of them."""
+        between = times == pa.int64() and self._length is not None and self._length % unit != 0
+        types = ColumnTypes(attributes, times, pa.float64() if between else times, self._brackets)
         return pa.schema([(c.name, types.of(c.expression) or pa.null()) for c in self._columns])
 
     def table(

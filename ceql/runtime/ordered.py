@@ -23,6 +23,7 @@ from spaseq.core.events import EventBatch, EventOptions
 from spaseq.core.events.memory import from_dicts
 from spaseq.core.events.reorder import NEVER
 from spaseq.core.events.streams import in_one_batch, with_items
+from spaseq.core.events.time import unit_nanoseconds
 from spaseq.core.events.timestamps import Part
 from spaseq.core.snapshot import expect
 
@@ -56,7 +57,7 @@ class OrderedMatches:
     def types(self, attributes: Mapping[str, pa.DataType], times: pa.DataType) -> pa.Schema:
         """The columns of `MatchTable.rows`, if the types of attributes and of times are these; null for one that is not
         known."""
-        return self._selected.types(attributes, times)
+        return self._selected.types(attributes, times, unit_nanoseconds(self._options.unit))
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -70,9 +71,11 @@ class OrderedMatches:
 
     @property
     def waits(self) -> int | None:
-        """The time (ns) behind the last event within which time alone may complete a match: that of an absence at the
-        end of the query. None if it completes none."""
+        """The time (ns) behind the last event within which time alone may complete a row; None if it completes none. It
+        does with an absence at the end of the query, and with a stretch of time of GROUP BY."""
         lowered, around = self._run.lowered, self._run.lowered.around
+        if lowered.grouping is not None:
+            return lowered.grouping.length  # without an absence at the end
         if not around.waits or lowered.window_attribute is not None:
             return None
         window = int(lowered.window.size) if lowered.window.is_bounded and not lowered.window.by_position else 0

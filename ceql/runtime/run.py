@@ -56,7 +56,8 @@ class Run(Recognition):
         self._groups: Groups | None = None
         grouping = lowered.grouping
         if program.summed is not None and grouping is not None and not grouping.event:
-            codes = None if self.partition is None else self.partition.codes
+            # A key that conditions imply divides the evaluation, and no group.
+            codes = Partition(lowered.written, self.partitions).codes if lowered.written else None
             self._groups = Groups(cast("Summing", program.summed), grouping, codes, program.settings.partitions)
 
     def advance(self, events: EventBatch, *, at_once: bool = False) -> Iterator[tuple[MatchBatch, History]]:

@@ -16,7 +16,6 @@ from ceql.syntax import ast
 from ceql.syntax.ast import GROUP_START, MATCH_TIMES, SILENCE
 from ceql.syntax.printer import print_expression
 from ceql.syntax.walk import replace, variables_of
-from spaseq.core.errors import UnsupportedFeature
 from spaseq.core.trees import walk
 
 
@@ -92,12 +91,11 @@ def column_name(column: ast.Column) -> str:
 def with_whole_rows(query: ast.Query, partition: tuple[tuple[str, ...], ...]) -> ast.Query:
     """The query with rows that stand for themselves. They have the keys of `partition`, then the columns of SELECT, or
     the attributes that it lists, as lists `v.attribute`. The times of the match come last: `match_start`, `match_end`.
+    With GROUP BY a row has the keys and the times that its group has: `group_start` if that is a stretch of time, and
+    `match_end`.
 
-    A key or a time is left out if a column of SELECT has its name. Raises `UnsupportedFeature` for GROUP BY.
+    A key or a time is left out if a column of SELECT has its name.
     """
-    if query.grouping is not None:
-        hint = "run it by itself, over events that are here; or leave GROUP BY out, and group the table of matches"
-        raise UnsupportedFeature("GROUP BY on Spark, or in a network of queries", hint=hint)
     written = query.selection.columns or tuple(
         ast.Column(
             ast.Call("COLLECT", (ast.Attribute(name.text, item.variable),)), ast.Name(f"{item.variable}.{name.text}")
@@ -106,13 +104,25 @@ def with_whole_rows(query: ast.Query, partition: tuple[tuple[str, ...], ...]) ->
         for name in item.attributes
     )
     taken = {column_name(column).casefold() for column in written}
-    keys = [ast.Column(ast.Attribute(bracket[0])) for bracket in partition if bracket[0].casefold() not in taken]
-    times = [
-        ast.Column(ast.Attribute(name), ast.Name(name.lower())) for name in MATCH_TIMES if name.casefold() not in taken
-    ]
+    shared, known = _of_groups(query, partition)
+    keys = [ast.Column(ast.Attribute(bracket[0])) for bracket in shared if bracket[0].casefold() not in taken]
+    times = [ast.Column(ast.Attribute(name), ast.Name(name.lower())) for name in known if name.casefold() not in taken]
     brackets = tuple(tuple(map(ast.Name, bracket)) for bracket in partition)
     selection = dataclasses.replace(query.selection, items=None, columns=(*keys, *written, *times))
     return dataclasses.replace(query, partition=brackets, selection=selection)
+
+
+def _of_groups(
+    query: ast.Query, partition: tuple[tuple[str, ...], ...]
+) -> tuple[tuple[tuple[str, ...], ...], tuple[str, ...]]:
+    """The brackets whose keys all matches of a row share, and the times that a row has."""
+    grouping, (_, end) = query.grouping, MATCH_TIMES
+    if grouping is None:
+        return partition, MATCH_TIMES
+    if grouping.event:
+        return partition, (end,)
+    keys = tuple(tuple(name.text for name in bracket) for bracket in query.partition) if grouping.key else ()
+    return keys, (end,) if grouping.length is None else (GROUP_START, end)
 
 
 def read_variables(query: ast.Query) -> tuple[str, ...]:

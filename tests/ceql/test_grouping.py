@@ -176,6 +176,15 @@ def test_groups_are_sums_of_events(by: str, monkeypatch: pytest.MonkeyPatch) -> 
     assert [match.row for match in [*pushed, *session.close()]] == found
 
 
+def test_a_key_that_conditions_imply_makes_no_groups() -> None:
+    events = [{"type": kind, "user": "x", "device": device} for kind in "AB" for device in (1, 2)]
+    text = (
+        "SELECT user, COUNT(*) AS n WHERE A AS a ; B AS b FILTER a.device = b.device PARTITION BY [user] GROUP BY KEY"
+    )
+    assert ceql.compile(text).partition == (("user",), ("device",))
+    assert rows(text, events) == [{"user": "x", "n": 2}]
+
+
 def test_rows_of_an_hour_come_with_the_first_event_behind_it_or_by_the_clock() -> None:
     query = ceql.compile("SELECT GROUP_START, COUNT(*) AS n WHERE A GROUP BY 10 SECONDS")
     session = query.open()

@@ -20,7 +20,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.streaming.query import StreamingQuery
 
-from spaseq.core.errors import EventError, OptionError
+from spaseq.core.errors import EventError, OptionError, UnsupportedFeature
 from spaseq.core.events import EventOptions, TupleWords
 from spaseq.core.events.batch import DURATIONS, INSTANTS
 from spaseq.core.events.options import Duration, one_of
@@ -36,7 +36,7 @@ from spaseq.spark.streaming.starting import LateSink, Place, Sink, begin, use_ro
 from spaseq.spark.streaming.watermark import AWAKE, Clock, Silence
 from spaseq.spark.tuples.frames import key_columns, one_frame
 from spaseq.spark.tuples.match import Tuples, analyse, check_tasks
-from spaseq.spark.tuples.plan import Plan, Tabular, TupleQuery, tuple_query
+from spaseq.spark.tuples.plan import Plan, Tabular, TupleQuery, grouping_of, tuple_query
 from spaseq.spark.tuples.rows import Job, as_spark, parts, row_table
 
 _LOG: Final = logging.getLogger("spaseq.spark")
@@ -161,6 +161,14 @@ def stream_rows(
 
 def _rows(named: Mapping[str, DataFrame], job: Job, count: int, silence: Silence, malformed: str) -> DataFrame:
     one_of("malformed", malformed, "error", "drop")
+    grouping = grouping_of(job.query)
+    if grouping is not None and grouping.key and grouping.length is None:
+        hint = (
+            "GROUP BY KEY, 1 HOUR gives the rows of each hour when it is over, and GROUP BY EVENT those of each event"
+        )
+        raise UnsupportedFeature(
+            "GROUP BY KEY over a stream on Spark, which has no end: its rows come there", hint=hint
+        )
     for name, frame in named.items():
         if not frame.isStreaming:
             raise OptionError(f"the stream {name or 'of events'} is no streaming DataFrame", "all are, or none")

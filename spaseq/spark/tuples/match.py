@@ -19,7 +19,7 @@ from spaseq.spark.session.steps import step
 from spaseq.spark.session.tables import one_name_each, spark_schema
 from spaseq.spark.tuples.columns import checked_columns, has_dates, late_schema, names_read, row_schema
 from spaseq.spark.tuples.frames import Layout, divide, one_frame, with_positions
-from spaseq.spark.tuples.plan import Plan, TupleQuery, together
+from spaseq.spark.tuples.plan import Plan, TupleQuery, grouping_of, together
 from spaseq.spark.tuples.rows import Job, rows
 
 _LOG: Final = logging.getLogger("spaseq.spark")
@@ -58,6 +58,9 @@ def planned_job(
     for name, given in (("events", events), ("positions", positions)):
         if given and (said := together(query)):
             raise OptionError(f"{name}=True is of one query: {said}", "leave it out, and SELECT what is wanted of them")
+        if given and grouping_of(query) is not None:
+            problem = f"{name}=True is of one match, and a row of GROUP BY stands for several"
+            raise OptionError(problem, f"leave {name} out; or leave GROUP BY out, and group the DataFrame of matches")
     columns = checked_columns(query, schemas, options, case_sensitive=case_sensitive)
     kept = [StructType(list(found.values())) for found in columns.values()]
     layout = Layout.of(kept, None if events or late else frozenset(names_read(query, options)), options)

@@ -9,6 +9,10 @@
 * **keys and slices**, if the caller asks for it: by keys, and groups of keys that have more than twice their share of
   the tuples are cut into slices.
 * **one** task otherwise.
+
+A row of GROUP BY EVENT is of the matches that end at one event, so the work is cut as without it. GROUP BY KEY adds up
+all matches of a key, so it is cut by keys alone. GROUP BY 1 HOUR adds up those of all keys, so it is not cut by keys,
+unless it is GROUP BY KEY, 1 HOUR. Its slices begin where hours begin, so that each hour is in one of them.
 """
 
 from __future__ import annotations
@@ -28,7 +32,7 @@ class TupleQuery(Protocol):
     """A query over tuples, as `ceql.compile` makes it, or what `tuple_query` makes of others. It pickles.
 
     `compiled` tells the clause that needs times (`timed`), and the functions that users registered (`own`), of which it
-    calls `functions`."""
+    calls `functions`. If the program computes aggregates over matches, it has the GROUP BY, too (`lowered`)."""
 
     compiled: Any
 
@@ -81,6 +85,11 @@ def tuple_query(query: Any) -> Any:
     return query.in_tables() if hasattr(query, "in_tables") else query
 
 
+def grouping_of(query: TupleQuery) -> Any:
+    """GROUP BY, as `ceql.syntax.ast.Grouping`: a row then stands for several matches. None without."""
+    return None if query.program().summed is None else query.compiled.lowered.grouping
+
+
 def together(query: TupleQuery) -> str:
     """The reason why several queries are evaluated together; empty for one query."""
     return str(getattr(query, "together", ""))
@@ -89,13 +98,15 @@ def together(query: TupleQuery) -> str:
 @dataclass(frozen=True, slots=True)
 class Plan:
     """`keys`: the brackets of PARTITION BY that tuples are sent by. `slices`: true if they are cut by time. `window` is
-    that of the query; with `behind`, a slice also holds what the window reaches on to. `why`: what hinders slices."""
+    that of the query; with `behind`, a slice also holds what the window reaches on to. `why`: what hinders slices.
+    `stretch`: the ns from a time at which a slice may begin to the next one, counted from 0."""
 
     keys: tuple[tuple[str, ...], ...]
     slices: bool
     window: Window
     behind: bool
     why: str
+    stretch: int = 1
 
     @staticmethod
     def of(query: TupleQuery, way: str = "auto") -> Plan:
@@ -103,17 +114,17 @@ class Plan:
         if way not in WAYS:
             raise OptionError(f"cut={way!r}: no such way to cut", f"one of {', '.join(WAYS)}")
         program = query.program()
-        if program.summed is not None:
-            hint = "leave GROUP BY out, and group the DataFrame of matches"
-            raise UnsupportedFeature("GROUP BY EVENT on Spark", hint=hint)
         if program.around.repeated is not None:
             hint = "FOR 10 SECONDS, without EVERY, reports each match once; a stream of ticks has a match at each tick"
             raise UnsupportedFeature("NOT … FOR EVERY on Spark", hint=hint)
-        why = _hindrance(query, program)
-        keys = () if program.whole_choice.consume is Consume.ANY else query.partition
-        found = Plan(keys, not why, program.reach, program.around.waits, why)
+        grouping = grouping_of(query)
+        why, (keys, no_keys) = _hindrance(query, program, grouping), _keys(query, program, grouping)
+        stretch = 1 if grouping is None or grouping.length is None else grouping.length
+        both = " and ".join(filter(None, (no_keys, why))) if why else ""
+        found = Plan(keys, not why, program.reach, program.around.waits, both, stretch)
         if way in ("keys", "keys and slices") and not keys:
-            raise OptionError(f"cut={way!r}: the query has no key that may be cut by", "cut='auto'")
+            problem = no_keys or "the query has no key that may be cut by"
+            raise OptionError(f"cut={way!r}: {problem}", "cut='auto'")
         if way in ("slices", "keys and slices") and why:
             raise OptionError(f"cut={way!r}: {why}", "cut='auto'")
         if way == "keys and slices":
@@ -135,16 +146,30 @@ class Plan:
             again = "; keys and times alone are read once before, to find these groups" if self.slices else ""
             yield f"partitioned by the key {names}{cut}: one shuffle{again}"
         elif self.slices:
+            begin = "" if self.stretch == 1 else ", and beginning with a stretch of time of GROUP BY"
             yield (
-                f"cut into slices of time, each reaching {self.window.size:,} ns further back: one shuffle; the times "
-                "alone are read once before, to see where slices begin"
+                f"cut into slices of time, each reaching {self.window.size:,} ns further back{begin}: one shuffle; the "
+                "times alone are read once before, to see where slices begin"
             )
         else:
             yield f"recognised in one task: {self.why}"
 
 
-def _hindrance(query: TupleQuery, program: Program) -> str:
+def _keys(query: TupleQuery, program: Program, grouping: Any) -> tuple[tuple[tuple[str, ...], ...], str]:
+    """The keys to cut by. If the query has some, and they are none, the reason that GROUP BY is for it."""
+    if program.whole_choice.consume is Consume.ANY:
+        return (), ""
+    if grouping is None or grouping.event:
+        return query.partition, ""
+    if grouping.key:
+        return query.compiled.lowered.written, ""
+    return (), "GROUP BY adds up the matches of all keys" if query.partition else ""
+
+
+def _hindrance(query: TupleQuery, program: Program, grouping: Any) -> str:
     """The hindrance to slices of time; empty for nothing."""
+    if grouping is not None and grouping.key and grouping.length is None:
+        return "GROUP BY KEY adds up the matches of all times"
     if said := together(query):
         return f"{said}, and a slice of time does not have all of them"
     window = program.window

@@ -25,9 +25,9 @@ def cut_into_slices(
     not come behind them.
 
     There are about `count` slices of equal numbers of tuples. None is shorter than the overlap, so no other slice needs
-    a tuple. `times` is another DataFrame with the same times, quicker to read. `group` is a number below `count` for
-    the keys of a tuple. With it, groups with more than twice their share of the tuples are cut, into so many slices as
-    they have shares, and no others.
+    a tuple. Each begins at a multiple of `plan.stretch`. `times` is another DataFrame with the same times, quicker to
+    read. `group` is a number below `count` for the keys of a tuple. With it, groups with more than twice their share of
+    the tuples are cut, into so many slices as they have shares, and no others.
     """
     names = frame.columns
     grouped = frame.withColumn("group", F.lit(0) if group is None else group)
@@ -62,6 +62,10 @@ def _first_times(grouped: DataFrame, plan: Plan, count: int, *, every: bool) -> 
     )
     apart = F.lit(max(plan.overlap, 1))
 
+    def beginning(time: Column) -> Column:
+        """The last time up to this one at which a slice may begin."""
+        return time if plan.stretch == 1 else time - F.pmod(time, F.lit(plan.stretch))
+
     def beginnings(one: Column) -> Column:
         """Of the quantiles of a group those at which a slice may begin: one for each share of all tuples."""
         if every:
@@ -74,8 +78,8 @@ def _first_times(grouped: DataFrame, plan: Plan, count: int, *, every: bool) -> 
 
     def lows(one: Column) -> Column:
         return F.aggregate(
-            beginnings(one),
-            F.array(one.getField("first")),
+            F.transform(beginnings(one), beginning),
+            F.array(beginning(one.getField("first"))),
             lambda held, time: F.when(time - F.element_at(held, -1) >= apart, F.concat(held, F.array(time))).otherwise(
                 held
             ),
