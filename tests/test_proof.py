@@ -14,32 +14,32 @@ import ceql
 from tests.support import graph_patterns, harness, oracle, oracle_ceql_text, oracle_sparql, proof, roads, strategies
 
 SHARE = {
-    "patterns": 12,
-    "ceql": 28,
-    "steps": 28,
-    "spaseq": 20,
-    "spaseq after": 20,
-    "groups": 20,
-    "unordered": 20,
-    "lasting": 20,
+    "patterns": 8,
+    "ceql": 16,
+    "steps": 16,
+    "spaseq": 12,
+    "spaseq after": 12,
+    "groups": 12,
+    "unordered": 12,
+    "lasting": 12,
     "lookups": 8,
-    "lasting borders": 28,
-    "long ceql": 12,
+    "lasting borders": 16,
+    "long ceql": 8,
     "long spaseq": 8,
-    "rounds": 12,
-    "totals": 12,
-    "aggregates": 40,
-    "ordered": 16,
-    "totals in steps": 12,
-    "earlier": 20,
-    "earlier steps": 12,
-    "after": 28,
-    "absences": 20,
-    "chosen": 16,
+    "rounds": 8,
+    "totals": 8,
+    "aggregates": 24,
+    "totals in steps": 8,
+    "earlier": 12,
+    "earlier steps": 8,
+    "after": 16,
+    "absences": 12,
+    "chosen": 8,
+    "ordered": 12,
     "repeated": 8,
 }
 """Queries of each kind in every run."""
-MORE = {"ceql": 120, "valuations": 96, "spaseq": 80}
+MORE = {"ceql": 80, "valuations": 64, "spaseq": 48}
 """Queries of each kind that go only on the roads of `_FEW`."""
 _FEW = ("batch", "snapshot", "pushed alerts")
 FULL = int(os.environ.get("SPASEQ_RANDOM", "2000")) // 5

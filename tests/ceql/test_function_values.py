@@ -42,7 +42,7 @@ def condition(text: str) -> ast.Condition:
 
 
 ERROR = "error"
-COUNT = int(os.environ.get("SPASEQ_RANDOM", 600))
+COUNT = int(os.environ.get("SPASEQ_RANDOM", 250))
 
 
 def by_column(node: ast.Condition, events: list[dict[str, Any]]) -> list[bool] | str:

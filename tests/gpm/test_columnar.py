@@ -26,7 +26,7 @@ from tests.support import algebra_by_definition
 
 E = "http://example.org/"
 XSD_ = "http://www.w3.org/2001/XMLSchema#"
-ROUNDS = 150
+ROUNDS = 75
 
 
 def pattern(group: str) -> Any:

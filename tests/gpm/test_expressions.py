@@ -115,7 +115,7 @@ def test_columns_give_what_is_asked_one_by_one(shape: str, monkeypatch: pytest.M
     for terms, read in ((TERMS, True), (TERMS, False), ([*TERMS[::3], *FLOATS], True)):
         pairs = _pairs(terms)
         pairs = pairs if "?y" in shape else [(x, None) for x in [*terms, None]]
-        rows = pairs if len(pairs) < 300 else random.Random(7).sample(pairs, 300)
+        rows = pairs if len(pairs) < 150 else random.Random(7).sample(pairs, 150)
         scope = _scope(rows, prologue, read)
         values, held = compute(expression, scope), truth(expression, scope)
         monkeypatch.setattr(conditions, "FEW", len(rows))

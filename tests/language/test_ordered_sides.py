@@ -93,7 +93,12 @@ KINDS = {
 HANDED_OVER = {"time", "dates", "mixed"}
 
 
-@pytest.mark.parametrize(("kind", "scarce"), [*((kind, False) for kind in KINDS), ("string", True)])
+_QUICK = ("string", "number", "dateTime", "dates", "mixed")
+
+
+@pytest.mark.parametrize(("kind", "scarce"), [
+    *(pytest.param(kind, False, marks=() if kind in _QUICK else pytest.mark.slow) for kind in KINDS), ("string", True)
+])  # fmt: skip
 def test_the_kernels_and_the_runs_agree(
     kind: str, scarce: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -82,7 +82,12 @@ def pushed(query: spaseq.Query, events: list[GraphEvent], cuts: random.Random, *
     return found + shown(session.close())
 
 
-@pytest.mark.parametrize("sequence", SEQUENCES)
+_QUICK = ("A; E+; C", "A, B+, C", "A, (B | D)+; C", "A; (D & F)+; C", "F; D+?; A", "A; E+; F!")
+
+
+@pytest.mark.parametrize(
+    "sequence", [pytest.param(s, marks=() if s in _QUICK else pytest.mark.slow) for s in SEQUENCES]
+)
 def test_the_kernels_and_the_runs_agree(sequence: str, monkeypatch: pytest.MonkeyPatch) -> None:
     rng, matches = random.Random(sequence), 0
     monkeypatch.setattr(round_lists, "_ROOM", 4)

@@ -93,7 +93,7 @@ texts = st.one_of(graphs(odd=True), graphs(odd=False), triples(), linked())
 
 
 @given(texts, cuts, seeds, options)
-@settings(max_examples=300)
+@settings(max_examples=120)
 def test_any_cut_gives_the_events_of_the_whole(text: str, at: list[int], seed: int, given: StreamOptions) -> None:
     agree(text, at, seed, given)
 

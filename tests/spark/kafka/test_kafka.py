@@ -66,7 +66,8 @@ def trades(seed: int, first: int, count: int) -> list[dict[str, Any]]:
             for t in times]  # fmt: skip
 
 
-@pytest.mark.parametrize("turns", [1, pytest.param(2, marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize("turns", [1, 2])
 def test_tuples_as_json_into_a_topic(turns: int, spark: Any, broker: Broker, tmp_path: Path) -> None:
     """Messages that are no trades are put aside. Before a second start of the query the broker is killed, which is
     slow."""

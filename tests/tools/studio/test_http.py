@@ -377,7 +377,7 @@ def test_a_run_of_what_the_command_line_named(client: Any, folder: Path) -> None
 
 
 @pytest.mark.parametrize(
-    "name", ["stock", "smart-grid", *(pytest.param(n, marks=pytest.mark.slow) for n in ("v-shape", "traffic-networks"))]
+    "name", ["smart-grid", *(pytest.param(n, marks=pytest.mark.slow) for n in ("stock", "v-shape", "traffic-networks"))]
 )
 def test_examples_run_as_their_commands_do(client: Any, name: str, tmp_path: Path, capsys: Any) -> None:
     setup = client.get(f"/api/examples?name={name}").json()
