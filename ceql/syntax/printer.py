@@ -15,7 +15,7 @@ from spaseq.core.pattern import Preference, Skip
 _PLAIN: Final = re.compile(r"[^\W\d]\w*")
 _RESERVED: Final = re.compile(
     "after|all|and|any|as|asc|between|by|case|consume|desc|else|end|events?|every|false|filter|first|for|from|group"
-    "|ilike|in|is|key|last|like|limit|match|max|next|no|none|not|null|or|order|partition|past|range|row|select|skip"
+    "|ilike|in|is|key|last|like|limit|match|max|next|no|none|not|null|or|partition|past|range|row|select|skip"
     "|strict|then|to|true|until|when|where|window|within",
     re.IGNORECASE,
 )
