@@ -179,7 +179,11 @@ class _Case:
         bounds = Bounds(events_in(windows[0]), events_in(windows[1]), not same_keys)
         wanted = list(goals(*windows, one_measure))
         shown = [frozenset(q.compiled.shown.variables) if engine.valuations else None for q in (engine.old, engine.new)]
-        self.exact = all(map(reports_all, programs))
+        every = [
+            reports_all(program) and not _sorts_first(query)
+            for program, query in zip(programs, (engine.old, engine.new), strict=True)
+        ]
+        self.exact = all(every)
         budget = Budget(self.settings.compared_steps)
         absent = {"old", "new", "both"}
         for key in _contexts(old, new, domains):
@@ -200,7 +204,7 @@ class _Case:
                     wanted = [goal for goal in wanted if goal.reported_by not in found.words]
                 if not found.unsure or not wanted:
                     break
-        self._conclude(programs, absent, same_keys)
+        self._conclude(programs, every, absent, same_keys)
         if domains.opaque and self._open:
             self.reasons.append(f"it may depend on {_text_of(min(domains.opaque, key=str))}")
 
@@ -230,11 +234,10 @@ class _Case:
             witness = less[0] if less else witness
         return witness
 
-    def _conclude(self, programs: list[Program], absent: set[str], same_keys: bool) -> None:
-        """Adds the facts about reported matches that follow from those of the automata."""
-        old, new = programs
-        every = reports_all(old), reports_all(new)
-        alike = choose_alike(old, new, same_keys)
+    def _conclude(self, programs: list[Program], every: list[bool], absent: set[str], same_keys: bool) -> None:
+        """Adds the facts about reported matches that follow from those of the automata. `every`: True for each query
+        that reports all of these."""
+        alike = not _sorts_first(self.engine.old, self.engine.new) and choose_alike(programs[0], programs[1], same_keys)
         if {"old", "new"} <= absent and (all(every) or alike):
             self.absent |= {"old", "new"}
         for name, other_reports_all in (("old", every[1]), ("new", every[0])):
@@ -255,7 +258,9 @@ class _Case:
         conditions = [leaf.condition for leaf in leaves if isinstance(leaf, Satisfies)]
         conditions += [guard.condition for program in programs for guard in _guards(program)]
         keys = [name for query in (engine.old, engine.new) for bracket in query.partition for name in bracket]
-        read = {attribute.name for condition in conditions for attribute in attributes_of(condition)}
+        orders = (query.tree.order for query in (engine.old, engine.new))
+        sorted_by = [key.expression for order in orders if order is not None for key in order.keys]
+        read = {attribute.name for node in (*conditions, *sorted_by) for attribute in attributes_of(node)}
         names = sorted(read - _OWN - set(keys) - set(engine.measures))
         types = sorted({leaf.name for leaf in leaves if isinstance(leaf, TypeIs)})
         domains = Domains(conditions)
@@ -283,6 +288,11 @@ def _has_automaton(program: Program) -> bool:
 def _guards(program: Program) -> Iterator[Guard]:
     """The guards of a program, in the order of its registers."""
     yield from getattr(program.registers, "guards", ())
+
+
+def _sorts_first(*queries: Query) -> bool:
+    """True if one of the queries sorts its matches and reports the first, which no program knows of."""
+    return any(query.tree.order is not None and query.tree.limit is not None for query in queries)
 
 
 def _read_alike(old: Query, new: Query) -> bool:

@@ -75,6 +75,9 @@ DECIDED = [
     ("NEXT: A ; B", "A ; B", MORE),
     ("A ; B CONSUME BY ANY", "A ; B", MORE),
     ("A ; NOT B WITHIN 2 EVENTS", "A", MORE),
+    ("A AS a ; B ORDER BY a.p DESC", "A AS a ; B", EQUAL),
+    ("A AS a ; B ORDER BY a.p LIMIT 1", "A AS a ; B", MORE),
+    ("A AS a ; B ORDER BY a.p DESC LIMIT 1", "A AS a ; B ORDER BY a.p LIMIT 1", BOTH),
 ]  # fmt: skip
 
 UNDECIDED = [
@@ -82,6 +85,7 @@ UNDECIDED = [
     ("A AS x ; B AS y FILTER x.v < y.v + 1", "A AS x ; B AS y FILTER x.v - 1 < y.v", "relates events"),
     ("A AS x ; B AS y FILTER SUM(y.v) > 3", "A AS x ; B AS y FILTER SUM(y.v) >= 4", "has an aggregate"),
     ("MAX: A ; B+", "LAST: A ; B+", "chooses among its matches"),
+    ("A AS a ; B ORDER BY a.p LIMIT 1", "A AS a ; B ORDER BY a.p LIMIT 1", "chooses among its matches"),
     ("A AS x FILTER x[v = 1]", "A AS x FILTER x[v = 'a']", "v = "),
     ("A AS x FILTER x[type = 'A']", "A", "about times or types"),
     ("A ; NOT B FOR 5 SECONDS", "A ; NOT B FOR 3 SECONDS", "events around them"),
