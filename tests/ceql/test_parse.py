@@ -161,7 +161,7 @@ GOLDEN = {
   SELECT * WHERE A => B
                    ^
 expected: a repetition (? + * {2,5}, with -> or : before it), ->, :, ;, AFTER MATCH, AS, CONSUME BY, FILTER, GROUP BY, \
-LIMIT, OR, PARTITION BY, WITHIN, the end of the query
+LIMIT, OR, ORDER BY, PARTITION BY, WITHIN, the end of the query
 hint: CEQL writes 'followed by' as -> (the next that fits), ; (anything between) or : (immediately)""",
     "SELECT *\nWHERE (A ; B\nWITHIN 3 EVENTS": """\
 <query>:2:7: '(' is not closed
@@ -187,7 +187,7 @@ hint: a comment ends with */""",
 <query>:1:17: nothing is open here that ')' could close
   SELECT * WHERE A)
                   ^
-expected: AFTER MATCH, CONSUME BY, FILTER, GROUP BY, LIMIT, PARTITION BY, WITHIN, the end of the query""",
+expected: AFTER MATCH, CONSUME BY, FILTER, GROUP BY, LIMIT, ORDER BY, PARTITION BY, WITHIN, the end of the query""",
     "SELECT * WHERE A ; B;": """\
 <query>:1:22: the query ends too early
   SELECT * WHERE A ; B;
