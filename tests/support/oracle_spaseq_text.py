@@ -174,7 +174,7 @@ class _Reader(Tokens):
 
     def element(self) -> list[Any]:
         if self.take("FILTER"):
-            return [("filter", self.operand())]
+            return [("filter", part) for part in _conjuncts(self.operand())]
         if self.take("GRAPH"):
             iri = self.term()
             return [("graph", iri, self.group())]
@@ -412,3 +412,8 @@ class _Sequence:
             return alone.what
         self.at += 1
         return self.gpms[self.tokens[self.at - 1]]
+
+
+def _conjuncts(condition: tuple[Any, ...]) -> list[tuple[Any, ...]]:
+    """FILTER (a && b) is FILTER (a) FILTER (b), as in SPARQL."""
+    return [part for side in condition[1:] for part in _conjuncts(side)] if condition[0] == "&&" else [condition]

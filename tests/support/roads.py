@@ -607,7 +607,7 @@ LEFT_OUT: Mapping[tuple[str, str], Mapping[str, int]] = {
     ("ceql", "alert --follow -"): {ONE_INPUT: 6, EMPTY_INPUT: 1},
     ("ceql", "spark"): {UNKNOWN_ATTRIBUTE: 2, REPEATED: 11},
     ("spaseq", "spark in slices"): {
-        "without WITHIN a match may begin anywhere": 195,
+        "without WITHIN a match may begin anywhere": 196,
         "WITHIN … EVENTS counts the instants of the whole stream": 6,
         "what must not come for a time may lie outside of the window": 4,
         "FIRST reports one match of the whole stream, or of each key": 1,
