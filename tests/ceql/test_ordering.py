@@ -68,10 +68,10 @@ def test_a_match_is_a_valuation_if_a_key_reads_variables() -> None:
 @pytest.mark.parametrize("seed", range(12))
 def test_lists_are_in_order_on_each_road(seed: int) -> None:
     """Whole, cut and one by one, as the definition has them."""
-    drawn = drawn_ordered.ordered_case(random.Random(seed))
+    rng = random.Random(seed)
+    cases = (drawn_ordered.ordered_case(rng) for _ in range(99))
+    drawn = next(case for case in cases if not ceql.compile(case.text).compiled.named_streams)
     query, stream = ceql.compile(drawn.text), drawn.stream
-    if query.compiled.named_streams:
-        return
     expected = drawn_ordered.matches(drawn)
     words: dict[str, Any] = {} if "time" in stream[0] else {"time_from": "arrival"}
     assert [(m.start, m.end, m.positions) for m in query.run(stream, **words)] == expected
