@@ -1,0 +1,98 @@
+"""ORDER BY with LIMIT over the nodes that matches share: the same matches as the first ones of the whole sorted list."""
+
+from __future__ import annotations
+
+import random
+from datetime import UTC, datetime
+from itertools import groupby
+from typing import Any
+
+import pytest
+
+import ceql
+from ceql.results import ranking
+from ceql.results.ranking import Ranks
+from spaseq.core.errors import BudgetExceeded, EventError
+
+FORMULAS = (
+    "A AS a ; B AS b ; C AS c",
+    "A AS a ; B AS b ; C AS c FILTER b.v > a.v",
+    "A AS a ; B+ AS b ; C AS c",
+    "(A OR C) AS a ; B AS b ; C AS c FILTER c.v <> b.v PARTITION BY [k]",
+    "A AS a ; (B AS b ; A AS x OR B AS b) ; C AS c FILTER c.w >= a.w",
+    "ANY AS a ; NOT B ; ANY AS c PARTITION BY [k] CONSUME BY PARTITION",
+)
+KEYS = (
+    "c.v - a.v DESC",
+    "a.w",
+    "2 * a.v - c.w * 3 + 1, c.v",
+    "a.w - c.w DESC, a.v * a.v",
+    "-a.x",
+    "c.t - a.t, a.v DESC",
+    "0.1 * a.v + c.x * 0.7 DESC",
+    "CASE WHEN a.v > 2 THEN a.v ELSE 7 END DESC, a.x",
+)
+
+
+def stream(seed: int, count: int) -> list[dict[str, Any]]:
+    """Values of few kinds, so that many tie; some missing, some texts, some too great to be added."""
+    rng = random.Random(seed)
+    odd = [None, float("inf"), 2**62, 1e308] if seed % 3 == 0 else [None] if seed % 3 == 1 else [4]
+    days = [datetime(2026, 1, day, tzinfo=UTC) for day in range(1, 5)]
+    return [
+        {"type": rng.choice("AABBC"), "k": rng.randrange(2), "v": rng.choice([*range(5)] * 6 + odd[:1]),
+         "w": rng.choice([0.1, 0.2, 0.3, 0.7, 1.1, 2.5, 1e6]), "x": rng.choice([0.5, 1, 2.25, 3, 10] * 4 + odd),
+         "t": rng.choice(days), "time": i // 3}
+        for i in range(count)
+    ]  # fmt: skip
+
+
+def positions(query: ceql.Query, events: list[dict[str, Any]], cuts: random.Random | None = None) -> list[Any]:
+    """The matches, of one run, or of batches of any length with snapshots between some of them."""
+    if cuts is None:
+        return [(match.end, match.positions) for match in query.run(events)]
+    session, found, at = query.open(), [], 0
+    while at < len(events):
+        size = cuts.choice((1, 1, 7, 40))
+        found += session.push(events[at : at + size])
+        at += size
+        if cuts.random() < 0.1:
+            session = query.open(session.snapshot())
+        elif cuts.random() < 0.2:
+            session._run.evaluator.number_anew()  # type: ignore[union-attr]
+    return [(match.end, match.positions) for match in [*found, *session.close()]]
+
+
+def first(found: list[Any], most: int) -> list[Any]:
+    """As many of each event."""
+    return [match for _, own in groupby(found, key=lambda match: match[0]) for match in list(own)[:most]]
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_the_first_ones_of_the_whole_list(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """With arrays so short that they grow, and matches that are written in parts."""
+    rng = random.Random(seed)
+    monkeypatch.setattr("spaseq.core.tecs.arena._FIRST_NODES", 64)
+    for name, room in (("_WAYS", 4), ("_MATCHES", 8), ("_PLACES", 16), ("_CHOICES", 200)):
+        monkeypatch.setattr(f"spaseq.core.engine.node_best.{name}", room)
+    formula, key, most = FORMULAS[seed % 6], rng.choice(KEYS), rng.choice((1, 2, 3, 10))
+    wide = 8 if "+" in formula else rng.choice((8, 16, 24))
+    body, _, partition = formula.partition(" PARTITION")
+    parts = ("PARTITION" + partition).partition(" CONSUME") if partition else ("", "", "")
+    window = f"{parts[0]} WITHIN {wide} EVENTS {parts[1]}{parts[2]} ORDER BY"
+    text = f"SELECT * WHERE {body} {window}"
+    events = stream(seed, 60)
+    query, whole = ceql.compile(f"{text} {key} LIMIT {most}"), ceql.compile(f"{text} {key}")
+    assert isinstance(query.compiled.ranks, Ranks) and not isinstance(whole.compiled.ranks, Ranks)
+    expected = first(positions(whole, events), most)
+    assert positions(query, events) == expected
+    assert positions(query, events, random.Random(seed)) == expected
+
+
+@pytest.mark.parametrize("key", KEYS)
+def test_each_form_of_a_key(key: str) -> None:
+    text, events = f"SELECT * WHERE A AS a ; B AS b ; C AS c WITHIN 16 EVENTS ORDER BY {key}", stream(len(key), 60)
+    expected = first(positions(ceql.compile(text), events), 2)
+    query = ceql.compile(f"{text} LIMIT 2")
+    assert "by the nodes that matches share" in query.explain()
+    assert positions(query, events) == expected and len(expected) > 9
