@@ -100,7 +100,7 @@ def find_ranks(order: ast.Order, limit: int | None, program: Program, labelled: 
         return program.why_listed
     if not all(t.marks for t in program.cea.transitions[INITIAL]):
         return "a match may begin with an event that is not in it"
-    sums = []
+    sums = list[Sum]()
     for key in order.keys:
         found = _sum_of(key, labelled)
         if isinstance(found, str):
@@ -152,7 +152,12 @@ def _split(node: ast.Expression, factor: int | float, terms: list[Term], constan
             return _split(right, factor * by, terms, constants)
     (variable,) = variables if len(variables) == 1 else ("",)
     own = all(a.variable is not None for a in attributes_of(node)) and is_plain(node)
-    if not variable or not own or not all(call.function in FUNCTIONS for call in calls_of(node)):
+    if (
+        not variable
+        or isinstance(node, ast.Condition)
+        or not own
+        or not all(call.function in FUNCTIONS for call in calls_of(node))
+    ):
         return False
     terms.append(Term(factor, variable, node))
     return True
@@ -233,9 +238,7 @@ class Ranking:
         """What it holds in memory."""
         return [] if self._best is None else self._best.held
 
-    def rank(
-        self, found: Iterable[MatchBatch], history_of: Callable[[MatchBatch], History]
-    ) -> Iterator[MatchBatch]:
+    def rank(self, found: Iterable[MatchBatch], history_of: Callable[[MatchBatch], History]) -> Iterator[MatchBatch]:
         """Matches in place of nodes: of each event the first ones, all that may tie with the last one, and maybe
         others, in no order."""
         from spaseq.core.engine.node_best import NodeBest  # loads the kernels
@@ -260,12 +263,13 @@ class Ranking:
         positions, labels = places >> nodes.bits, places & ((1 << nodes.bits) - 1)
         if self._bindings is not None and self._program.labels is None:
             labelled = MatchBatch(positions, positions, np.arange(len(positions) + 1), positions)
-            labels = self._bindings.label(labelled, history).labels
+            by_type = self._bindings.label(labelled, history).labels
+            labels = labels if by_type is None else by_type
         which = np.zeros(len(nodes.pairs), np.int64)
         which[marks] = own
         weights = np.zeros((len(places), len(self._ranks.sums) + self._ranks.placed))
         with np.errstate(all="ignore"):
-            for number, (place, term) in enumerate(self._terms):
+            for number, (place, _) in enumerate(self._terms):
                 rows = np.flatnonzero(self._takes[number][labels])
                 if len(rows):
                     events = events_at(history, positions[rows], self._attributes)
@@ -343,7 +347,6 @@ class Ranking:
                 if not self._is_apart(own.start, sum_, 4 * wrong):
                     return used, 2 * wrong
         return len(self._ranks.sums) + self._ranks.placed, 0.0
-
 
     def _is_apart(self, first: int, sum_: Sum, most: float) -> bool:
         """True if sums of one event that are different are so by more than `most`, and those that are not are of the

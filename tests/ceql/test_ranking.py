@@ -1,4 +1,4 @@
-"""ORDER BY with LIMIT over the nodes that matches share: the same matches as the first ones of the whole sorted list."""
+"""ORDER BY with LIMIT over the nodes that matches share: the matches that come first in the whole sorted list."""
 
 from __future__ import annotations
 
@@ -10,7 +10,6 @@ from typing import Any
 import pytest
 
 import ceql
-from ceql.results import ranking
 from ceql.results.ranking import Ranks
 from spaseq.core.errors import BudgetExceeded, EventError
 
@@ -37,11 +36,12 @@ KEYS = (
 def stream(seed: int, count: int) -> list[dict[str, Any]]:
     """Values of few kinds, so that many tie; some missing, some texts, some too great to be added."""
     rng = random.Random(seed)
-    odd = [None, float("inf"), 2**62, 1e308] if seed % 3 == 0 else [None] if seed % 3 == 1 else [4]
+    odd: list[Any] = [None, float("inf"), 2**62, 1e308] if seed % 3 == 0 else [None] if seed % 3 == 1 else [4]
     days = [datetime(2026, 1, day, tzinfo=UTC) for day in range(1, 5)]
+    small, decimal = [*range(5)] * 6, [0.5, 1, 2.25, 3, 10] * 4
     return [
-        {"type": rng.choice("AABBC"), "k": rng.randrange(2), "v": rng.choice([*range(5)] * 6 + odd[:1]),
-         "w": rng.choice([0.1, 0.2, 0.3, 0.7, 1.1, 2.5, 1e6]), "x": rng.choice([0.5, 1, 2.25, 3, 10] * 4 + odd),
+        {"type": rng.choice("AABBC"), "k": rng.randrange(2), "v": rng.choice([*small, *odd[:1]]),
+         "w": rng.choice([0.1, 0.2, 0.3, 0.7, 1.1, 2.5, 1e6]), "x": rng.choice([*decimal, *odd]),
          "t": rng.choice(days), "time": i // 3}
         for i in range(count)
     ]  # fmt: skip
@@ -96,3 +96,46 @@ def test_each_form_of_a_key(key: str) -> None:
     query = ceql.compile(f"{text} LIMIT 2")
     assert "by the nodes that matches share" in query.explain()
     assert positions(query, events) == expected and len(expected) > 9
+
+
+@pytest.mark.parametrize("odd", ["text", True, [1, 2]])
+def test_a_match_without_a_key_is_an_error_as_in_a_list(odd: Any) -> None:
+    events = [{"type": kind, "v": value} for kind, value in (("A", 5), ("A", odd), ("A", 1), ("B", 9))]
+    said = []
+    for clause in ("", " LIMIT 1"):
+        with pytest.raises(EventError, match="ORDER BY") as caught:
+            ceql.compile(f"SELECT * WHERE A ; B ORDER BY B.v - A.v{clause}").run(events).to_arrow()
+        said.append(str(caught.value))
+    assert said[0] == said[1]
+
+
+def test_doubles_that_round_to_one_key_are_ties() -> None:
+    """1 - 1e-17 is 1 as a double, as is 1 - 2e-17: the latest start comes first, though its sum is not the greatest."""
+    events = [{"type": "A", "v": value} for value in (1e-17, 2e-17, 3e-17, 0.5)] + [{"type": "B", "v": 1.0}]
+    query = ceql.compile("SELECT * WHERE A ; B ORDER BY B.v - A.v DESC LIMIT 1")
+    assert isinstance(query.compiled.ranks, Ranks) and positions(query, events) == [(4, (2, 4))]
+
+
+def test_nodes_are_under_the_budget() -> None:
+    settings = ceql.Settings(arena_bytes=4_000_000)
+    events = [{"type": "A", "v": i} for i in range(20_000)] + [{"type": "B", "v": 1}]
+    with pytest.raises(BudgetExceeded, match="arena_bytes"):
+        ceql.compile("SELECT * WHERE A ; B ORDER BY A.v LIMIT 1", settings=settings).run(events).to_arrow()
+
+
+@pytest.mark.parametrize(
+    ("query", "why"),
+    [
+        ("SELECT * WHERE A ; B ORDER BY A.v", None),
+        ("SELECT * WHERE A+ AS a ; B ORDER BY a.v LIMIT 1", "a may have no event or several"),
+        ("SELECT * WHERE (A OR C) ; B ORDER BY A.v LIMIT 1", "A may have no event or several"),
+        ("SELECT * WHERE A ; B ORDER BY A.v * B.v LIMIT 1", "A.v * B.v is no sum of terms of one variable each"),
+        ("SELECT * WHERE A ; B ORDER BY A.v > 2 LIMIT 1", "A.v > 2 is no sum of terms"),
+        ("SELECT * WHERE A ; B ORDER BY MATCH_START LIMIT 1", "MATCH_START is no sum of terms"),
+        ("SELECT * WHERE A ; B ORDER BY A.v LIMIT 5000", "LIMIT is 0 or above 4,096"),
+        ("SELECT NEXT * WHERE A ; B ORDER BY A.v LIMIT 1", "matches are chosen among those of an event"),
+    ],
+)
+def test_the_reason_for_a_list(query: str, why: str | None) -> None:
+    said = ceql.compile(query).explain()
+    assert "listed and sorted" in said and (why is None or f"all of them, since {why}" in said)

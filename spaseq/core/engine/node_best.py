@@ -61,7 +61,7 @@ class NodeBest:
     ) -> Iterator[MatchBatch]:
         """The best matches of each event, those that tie with the last of them, and maybe others. All nodes must come
         here, in their order. `which`: int64 (pairs,), the row in `weights` of what each node adds. The first `used`
-        numbers decide; the last of these may be wrong by less than half of `slack`. `labelled`: the matches have labels.
+        numbers decide; the last of these may be wrong by less than half of `slack`. `labelled`: matches have labels.
         O(nodes), and for each match the ways off its own."""
         self._make_room(int(nodes.last.max()) + 1)
         st = self._search.st

@@ -46,8 +46,8 @@ from spaseq.core.tecs.kernels.layout import NIL
 
 @kernel
 def is_less(one, i, a, two, j, b, used, slack):
-    """True if the sum in row i of `one`, from column `a` on, is less than that in row j of `two`, from column `b` on, by
-    more than `slack` in the last of the `used` numbers."""
+    """True if the sum in row i of `one`, from column `a` on, is less than that in row j of `two`, from column `b` on:
+    by more than `slack` in the last of the `used` numbers."""
     for c in range(used - 1):
         if one[i, a + c] != two[j, b + c]:
             return one[i, a + c] < two[j, b + c]
@@ -206,8 +206,8 @@ def stack_way(search, node, at):
 
 @kernel
 def note_sum(search, used):
-    """Keep the sum in row 1 of `search.spare`, of a match, if it is one of the k greatest so far. If it is not, no other
-    below this root will be: those that tie are left, and the order of ways does not matter any more. Nor does it if
+    """Keep the sum in row 1 of `search.spare`, of a match, if it is one of the k greatest so far. If it is not, no
+    other below this root will be: those that tie are left, and the order of ways does not matter any more. Nor does it if
     the sum is not known."""
     st, tops, spare = search.st, search.tops, search.spare
     most = tops.shape[0]
@@ -234,8 +234,8 @@ def note_sum(search, used):
 
 @kernel
 def is_wanted(search, ranks, node, used, slack):
-    """True if a match from a row of choices (`node`) on, whose way has the sum in row 1 of `search.spare`, may be one of
-    the best. Row 0 gets the bound."""
+    """True if a match from a row of choices (`node`) on, whose way has the sum in row 1 of `search.spare`, may be one
+    of the best. Row 0 gets the bound."""
     spare, tops = search.spare, search.tops
     if node < 0:
         return True
@@ -324,10 +324,11 @@ def find_best(nodes, weights, which, placed, ranks, search, used, slack, matches
 
     Of the matches of an event these are the k with the greatest sums, all that tie with the k-th, and maybe others.
     `weights` float64 (w, values): row which[i] has what the event that pair i marks adds to a sum. A number that is not
-    finite says that the sum is not known: such matches are written. The last `placed` numbers are the start of a
-    match, and minus the positions of the next events that it takes. `ranks`: `Ranks`, with room. `search`: `Search`; k is the number of rows of `tops`. The first `used` numbers
-    decide. The last of them may be wrong by less than half of `slack`. `matches` int64 (3, n + 1): start, end, and in
-    the next column one past its last place; `places` int64: positions above their labels.
+    finite says that the sum is not known: such matches are written. The last `placed` numbers are the start of a match,
+    and minus the positions of the next events that it takes. `ranks`: `Ranks`, with room. `search`: `Search`; k is the
+    number of rows of `tops`. The first `used` numbers decide. The last of them may be wrong by less than half of
+    `slack`. `matches` int64 (3, n + 1): start, end, and in the next column one past its last place; `places` int64:
+    positions above their labels.
     """
     st = search.st
     while st[B_ROOT] < nodes.roots.shape[0]:
