@@ -76,7 +76,7 @@ def test_the_first_ones_of_the_whole_list(seed: int, monkeypatch: pytest.MonkeyP
     for name, room in (("_WAYS", 4), ("_MATCHES", 8), ("_PLACES", 16), ("_CHOICES", 200)):
         monkeypatch.setattr(f"spaseq.core.engine.node_best.{name}", room)
     formula, key, most = FORMULAS[seed % 6], rng.choice(KEYS), rng.choice((1, 2, 3, 10))
-    wide = 8 if "+" in formula else rng.choice((8, 16, 24))
+    wide = 8 if "+" in formula else rng.choice((8, 16))
     body, _, partition = formula.partition(" PARTITION")
     parts = ("PARTITION" + partition).partition(" CONSUME") if partition else ("", "", "")
     window = f"{parts[0]} WITHIN {wide} EVENTS {parts[1]}{parts[2]} ORDER BY"

@@ -207,8 +207,8 @@ def stack_way(search, node, at):
 @kernel
 def note_sum(search, used):
     """Keep the sum in row 1 of `search.spare`, of a match, if it is one of the k greatest so far. If it is not, no
-    other below this root will be: those that tie are left, and the order of ways does not matter any more. Nor does it if
-    the sum is not known."""
+    other below this root will be: those that tie are left, and the order of ways does not matter any more. Nor does it
+    if the sum is not known."""
     st, tops, spare = search.st, search.tops, search.spare
     most = tops.shape[0]
     i = st[B_TOPS]
