@@ -18,6 +18,7 @@ import numpy as np
 from ceql.operators.values import kind_of
 from ceql.results.bindings import Bindings
 from ceql.results.history import History
+from ceql.results.ranking import Ranking
 from ceql.results.segments import comparable
 from ceql.results.selected import Selected, Times, as_events
 from ceql.syntax import ast
@@ -36,12 +37,14 @@ class Ordering:
 
     `selected`: the keys as columns. `bindings`: the variables that they read. `labels`: the variables of each label of
     the program. `times`: the form of times of matches. `budget`: the most bytes of matches of one event that are held.
-    `limit`: the number of matches of each event; None for all.
+    `limit`: the number of matches of each event; None for all. `ranking` finds the first ones of them over nodes; None
+    if matches come listed.
     """
 
     def __init__(
         self, order: ast.Order, selected: Selected, bindings: Bindings | None,
         labels: tuple[frozenset[str], ...], times: Times, budget: int, limit: int | None,
+        ranking: Ranking | None = None,
     ) -> None:  # fmt: skip
         self._descending = [key.descending for key in order.keys]
         self._selected = selected
@@ -49,6 +52,7 @@ class Ordering:
         self._times = times
         self._budget = budget
         self._limit = limit
+        self.ranking: Ranking | None = ranking
         names = sorted(range(len(labels)), key=lambda label: sorted(labels[label]))
         self._ranks = np.argsort(np.array(names, np.int64))
         self.broken: bool = False
@@ -61,7 +65,7 @@ class Ordering:
         Raises `EventError` for keys that cannot be computed, behind the last part. Memory: a part, and of one end
         `limit` matches or all, within the budget (`BudgetExceeded` for `output_bytes`).
         """
-        found = iter(parts)
+        found = iter(parts if self.ranking is None else self.ranking.rank(parts, history_of))
         try:
             yield from self._sort(found, history_of)
         except EventError:

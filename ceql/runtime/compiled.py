@@ -21,6 +21,7 @@ from ceql.operators.own import OWN
 from ceql.results.bindings import Bindings, Shown, labels_by_type, lists_attributes
 from ceql.results.matches import Computing
 from ceql.results.ordering import Ordering
+from ceql.results.ranking import Ranking, Ranks, find_ranks
 from ceql.results.selected import Selected, Times
 from ceql.results.sums import Summing
 from ceql.rewrites import DEPTH, Rewritten, rewrite
@@ -93,7 +94,17 @@ class CompiledQuery(compiled.CompiledQuery):
         bindings = self.bindings(self.valuations)
         labels = () if bindings is None else self.program_with_labels.labels or ()
         most = None if limit is None else limit.count
-        return Ordering(order, self.keys, bindings, labels, times, self.settings.output_bytes, most)
+        ranks, program = self.ranks, self.program(self.valuations)
+        ranking = Ranking(ranks, program, bindings, labels) if isinstance(ranks, Ranks) else None
+        return Ordering(order, self.keys, bindings, labels, times, self.settings.output_bytes, most, ranking)
+
+    @functools.cached_property
+    def ranks(self) -> Ranks | str:
+        """The keys that the best matches of an event are found by, or the reason for which all are listed."""
+        if self.tree.order is None:
+            return "there is no ORDER BY"
+        limit = None if self.tree.limit is None else self.tree.limit.count
+        return find_ranks(self.tree.order, limit, self.program(), self.program_with_labels.cea)
 
     def counting(self, valuations: bool) -> Program:
         """The program whose matches are counted: ORDER BY changes no number, so LIMIT is the engine's."""
@@ -384,8 +395,7 @@ class CompiledQuery(compiled.CompiledQuery):
         if lowered.strict:
             yield "selection: STRICT, matched positions are consecutive"
         if self.tree.order is not None:
-            limit = "" if self.tree.limit is None else f", of which the first {self.tree.limit.count:,} are reported"
-            yield f"order: the matches of each event are listed and sorted{limit}"
+            yield from self._explain_order(self.tree.limit)
         yield from _explain_around(lowered)
         steps = list(explain_steps(self.tree.where))
         if steps:
@@ -399,6 +409,16 @@ class CompiledQuery(compiled.CompiledQuery):
         program, settings = self.program(), replace(self.settings, evaluator="auto")
         growth = explain_growth(program, lambda: self._program(self.valuations, settings))
         yield from ("  " + line for line in (*program.explain().splitlines(), *growth))
+
+    def _explain_order(self, limit: ast.Limit | None) -> Iterator[str]:
+        """How the first matches of an event are found."""
+        first = "" if limit is None else f", of which the first {limit.count:,} are reported"
+        if isinstance(self.ranks, Ranks):
+            yield f"order: the best matches of each event are found by the nodes that matches share, and sorted{first}"
+        else:
+            yield f"order: the matches of each event are listed and sorted{first}"
+            if limit is not None:
+                yield f"  all of them, since {self.ranks}"
 
     def _explain_rewrites(self) -> Iterator[str]:
         """The query that is compiled, if rewriting changed it, and the parts left out."""

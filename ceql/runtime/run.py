@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final, cast
 
@@ -44,6 +45,8 @@ class Run(Recognition):
         ordering: Ordering | None = None,
     ) -> None:  # fmt: skip
         brackets = lowered.partition
+        if ordering is not None and ordering.ranking is not None:
+            program = replace(program, ranked=True)
         super().__init__(program, evaluator or open_evaluator(program), partitioned=bool(brackets))
         self.lowered = lowered
         self.partition: Partition | None = Partition(brackets, self.partitions) if brackets else None
@@ -95,7 +98,7 @@ class Run(Recognition):
             yield from self._about(self.evaluator.stream(batch), at_once=at_once)
         except EventError:
             self.past.pop()
-            if self.program.adds_nodes:
+            if self.program.writes_nodes:
                 cast("Evaluator", self.evaluator).number_anew()
             if not self.is_midway:
                 self.time, self.reached, self.coordinate.last = before

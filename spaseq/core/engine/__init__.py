@@ -14,8 +14,8 @@ Rooms, each of which imports only from those before it:
 
 `opening` opens the evaluator that a program requires. `repeating` reports matches again, after each silence behind
 them, around any evaluator. `progress` has the progress of an evaluation, and `light` shows
-it in a picture of the automaton. `node_sums` has aggregates over matches as nodes that these share. `ways` has the way
-of a match through its automaton, computed when it is shown.
+it in a picture of the automaton. `node_sums` has aggregates over matches as nodes that these share, `node_best` the
+best ones of these matches. `ways` has the way of a match through its automaton, computed when it is shown.
 """
 
 from __future__ import annotations

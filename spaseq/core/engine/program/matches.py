@@ -118,7 +118,7 @@ class MatchBatch:
     `rows`: for a program with registers, the register rows each match was accepted with; else None.
     `labels`: for a program of valuations, int64, the number in `Program.labels` of the variables that take each of
     `positions`; else None.
-    `nodes`: for a program that aggregates over nodes, these. Each row is then a part of the nodes of all matches that
+    `nodes`: for a program that writes nodes, these. Each row is then a part of the nodes of all matches that
     end at `end`. None of them began before `start`, and the nodes mark `positions`. Not to be taken apart.
     `sums`: for a program that aggregates, the numbers of all matches that end at `end`, for which this one stands.
     `silences`: for a program whose matches are reported again after each silence, int64 (m,): its number, from 1 on.

@@ -47,6 +47,8 @@ class Program:
     """The aggregates over all matches of an event that are reported in their place."""
     listed: str = ""
     """The reason for which these matches are listed to be aggregated; empty if they are not."""
+    ranked: bool = False
+    """True if the best matches of each event are found behind the engine, by the nodes that matches share."""
 
     @property
     def cea(self) -> CEA:
@@ -74,7 +76,7 @@ class Program:
 
     @property
     def why_listed(self) -> str:
-        """The reason for which its matches must be listed to be aggregated; empty if they need not be."""
+        """The reason for which its matches must be listed to be aggregated or ranked; empty if they need not be."""
         choice, around = self.whole_choice, self.around
         if isinstance(self.lazy, LazyPlan):
             return "its evaluator lists matches"
@@ -90,6 +92,11 @@ class Program:
         and a row of numbers for each state is not enough."""
         aggregates = self.summed is not None and not self.listed and self.choice.selection is Selection.ALL
         return aggregates and self.cea.has_registers
+
+    @property
+    def writes_nodes(self) -> bool:
+        """True if it gives nodes (`MatchBatch.nodes`) in place of matches."""
+        return self.adds_nodes or (self.ranked and self.choice.selection is Selection.ALL)
 
     @property
     def adds_states(self) -> bool:

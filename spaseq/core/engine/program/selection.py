@@ -32,9 +32,9 @@ def after_rule(program: Program) -> AfterMatch | None:
 
 def kernel_order(program: Program) -> int:
     """The runs that a cell keeps: all in the compact structure, the frontiers of NEXT or LAST, or the latest start. All
-    of them if matches wait as roots, or are added up by nodes. Under a rule for what a match discards, the best run of
-    each start if that is enough."""
-    if program.adds_nodes:
+    of them if matches wait as roots, or if nodes are written in their place. Under a rule for what a match discards,
+    the best run of each start if that is enough."""
+    if program.writes_nodes:
         return k.AS_NODES
     if program.keeps_roots:
         return k.KEEP_OPEN

@@ -116,7 +116,7 @@ class Evaluator(Evaluation):
         for _ in advance(chunks.append):
             check()
             for chunk in chunks:  # the meaning of their numbers may change with the next
-                yield nodes_of(chunk, self.program.labels) if self.program.adds_nodes else self.run.matches(chunk)
+                yield nodes_of(chunk, self.program.labels) if self.program.writes_nodes else self.run.matches(chunk)
             chunks.clear()
 
     def count(self, batch: Batch, most: int | None = None) -> int:

@@ -1,5 +1,6 @@
 """Aggregates over all matches without listing them: rows of a semiring (`rows`), and the way of events through the
-window (`machine`), or over nodes that matches share (`nodes`). `layout` has the arrays.
+window (`machine`), or over nodes that matches share (`nodes`). `best` finds the best matches over such nodes. `layout`
+has the arrays.
 
 Arguments of all of them:
 

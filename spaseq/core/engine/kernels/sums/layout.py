@@ -49,6 +49,36 @@ SUMS_STATES = 2
 SUMS_FRONT = 3  # no room in the front
 SUMS_CHAIN = 4  # no room in the back
 
+# slots of `Search.st`
+B_ROOT = 0  # the root that is searched, of those in the part
+B_PAIR = 1  # the next of its nodes to be ranked; NIL once all are and its search has begun
+B_FIRST = 2  # 1 while the best of the ways that are left is gone on with
+B_WAYS = 3  # ways in the heap
+B_STACK = 4  # ways in the stack
+B_TRAIL = 5  # rows of the trail in use
+B_KEPT = 6  # those that are kept whatever is taken from the stack
+B_TOPS = 7  # values in `tops`
+B_MATCHES = 8
+B_PLACES = 9
+B_NEEDED = 10  # places that the next match needs
+B_NUMBER = 11  # the last number that has a rank; this and the next are kept from part to part
+B_CHOICES = 12  # rows of `choices` in use
+BEST_SLOTS = 13
+
+# statuses of the search
+BEST_DONE = 0
+BEST_FLUSH = 1
+BEST_WAYS = 2  # no room in the heap or the stack
+BEST_TRAIL = 3
+BEST_CHOICES = 4
+
+# columns of `Ranks.choices`
+C_NODE = 0  # an output node, the best of all below
+C_LEFT = 1  # NIL for none
+C_RIGHT = 2
+C_RANK = 3  # how many rows there are on the way down the right ones
+CHOICE_COLUMNS = 4
+
 # the first rows of `spare`
 SPARE_ONE = 0  # one run that has taken nothing
 SPARE_SUM = 1
@@ -85,6 +115,44 @@ class Nodes(NamedTuple):
     roots: np.ndarray
     ends: np.ndarray
     bits: int
+
+
+class Ranks(NamedTuple):
+    """What is known of nodes that were written, by their numbers.
+
+    `top` int64 (n,): the best of the output nodes that a way from the node may go on with, a row of `choices`. Of
+    output nodes: `below` int64 (n, 3), the node below, the place, and how many
+    events the best way down marks; `own` float64 (n, values), what the event adds;
+    `best` float64 (n, values), the greatest sum of the runs below. `choices` int64 (c, CHOICE_COLUMNS): leftist heaps
+    that share rows. `path` int64 (p,): scratch of `meld_choices`.
+    """
+
+    top: np.ndarray
+    below: np.ndarray
+    own: np.ndarray
+    best: np.ndarray
+    choices: np.ndarray
+    path: np.ndarray
+
+
+class Search(NamedTuple):
+    """The state of a search for the best matches below a root. A *way* leads from the root down to a row of `choices`,
+    or NIL at its end; with it go the last row of its trail, and the sum of what it has marked.
+
+    `heap` int64 (h, 2) and `heap_sums` float64 (h, 2 * values): ways, with their sums and their bounds behind. `stack`
+    int64 (s, 3) and `stack_sums` float64 (s, values): ways, the third column is the length of the trail then. `trail`
+    int64 (t, 2): a place and the row of the one before it. `tops` float64 (k, values): the k greatest sums so far, in
+    descending order. `spare` float64 (2, values).
+    """
+
+    st: np.ndarray
+    heap: np.ndarray
+    heap_sums: np.ndarray
+    stack: np.ndarray
+    stack_sums: np.ndarray
+    trail: np.ndarray
+    tops: np.ndarray
+    spare: np.ndarray
 
 
 class Held(NamedTuple):
