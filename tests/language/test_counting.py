@@ -19,7 +19,7 @@ GPMS = {"A": "?a :p ?x", "B": "?b :q ?y", "C": "?c :r ?z"}
 
 def _query(
     sequence: str = "A : B : C", select: str = "(COUNT(*) AS ?n)", within: str = "", tail: str = "", **gpms: str
-):
+) -> Any:
     defined = " ".join(f"DEFINE GPM {name} ON S {{ {body} }}" for name, body in (GPMS | gpms).items())
     return spaseq.compile(
         f"PREFIX : <{E}> SELECT {select} {within} FROM STREAM S <{E}S> WHERE {{ SEQ ({sequence}) {defined} }} {tail}"
@@ -92,6 +92,12 @@ def test_windows_and_clauses() -> None:
     some = _query("A : B", "(COUNT(?x) AS ?n) (COUNT(*) * 2 AS ?m)", "WITHIN 10 SECONDS", "HAVING (COUNT(*) > 1)")
     assert "none is listed" in some.explain()
     assert _found(some, _events(steps)) == [(2, (5, 6, 7))]
+
+
+def test_reasons_for_no_solution() -> None:
+    matches = _query("A : B", tail="HAVING (COUNT(*) > 0)").run({f"{E}S": _events([(1, "p", 1), (2, "r", 1)])})
+    assert matches.count() == 0
+    assert matches.why_none()[-1].startswith("no event matches GPM B")
 
 
 @pytest.mark.parametrize(

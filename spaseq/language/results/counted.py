@@ -27,6 +27,7 @@ from spaseq.core.snapshot import array, expect
 from spaseq.core.watch import check
 from spaseq.language.guards.terms import STRING
 from spaseq.language.lowering.lower import Holds
+from spaseq.language.results.history import History
 from spaseq.language.results.instant_values import InstantValues, each_once
 from spaseq.language.semantics.counting import CountedStep
 from spaseq.language.solving.instants import InstantBatch
@@ -42,9 +43,10 @@ _CHECKED: Final = 1 << 12
 class Counting:
     """Counts the solutions of one window after the other. Memory is O(different mappings of a window, and its instants
     with new choices). `window`: the number of the window, None before the first; `number`: of its solutions so far;
-    `time`: that of the last instant with one."""
+    `time`: that of the last instant with one. `history` has the instants of the window."""
 
-    def __init__(self, steps: Sequence[CountedStep]) -> None:
+    def __init__(self, steps: Sequence[CountedStep], history: History) -> None:
+        self.history: History = history
         self._steps = tuple(steps)
         self._before = [_key_of(step.before) for step in steps]
         self._behind = [_key_of(step.behind) for step in steps]
@@ -74,6 +76,20 @@ class Counting:
         bounds = [*np.searchsorted(rows, begins).tolist(), len(rows)]
         self._values.forget()
         return [every[first:last] for first, last in pairwise(bounds)]
+
+    def read_one(self, batch: InstantBatch) -> list[_Place]:
+        """The mappings of steps at an instant, the only row of the batch, as `add` takes them."""
+        self._renumber()
+        found: list[_Place] = []
+        for place, step in reversed(list(enumerate(self._steps))):
+            mappings = batch.mappings(step.conjunction, 0)
+            if mappings:
+                self._seen[place] = True
+                codes = self._values.codes_of(mappings, step.names)
+                if self._values.terms.has_aliases:
+                    codes = self._plain(np.array(codes, np.int64).reshape(len(codes), len(step.names))).tolist()
+                found += [(0, place, mapping) for mapping in dict.fromkeys(map(tuple, codes))]
+        return found
 
     def _read(
         self, batch: InstantBatch, begins: np.ndarray, *, open_before: bool
@@ -108,6 +124,8 @@ class Counting:
         """Takes the mappings of one window that `read` gave. O(mappings)."""
         if window != self.window:
             self.start_window(window)
+        if not taken:
+            return
         last, positions, found = len(self._steps) - 1, batch.positions, -1
         for done, (row, step, mapping) in enumerate(taken):
             if not done % _CHECKED:
@@ -126,8 +144,7 @@ class Counting:
                 choices[mapping] = new
                 key, totals = self._behind[step](mapping), self._totals[step]
                 totals[key] = totals.get(key, 0) + new - old
-            if step >= self._furthest:
-                self._furthest = step + 1
+                self._furthest = max(self._furthest, step + 1)
             at, mappings = self._taken[step]
             at.append(int(positions[row]))
             mappings.append(mapping)
@@ -173,7 +190,7 @@ class Counting:
         """The steps that no instant fulfilled, and the one behind the furthest that choices came."""
         names = [frozenset({Holds(step.conjunction)}) for step in self._steps]
         unmet = tuple(name for name, seen in zip(names, self._seen, strict=True) if not seen)
-        awaited = tuple(names[self._furthest : self._furthest + 1]) if self._furthest else None
+        awaited = (names[self._furthest],) if self._furthest else None
         return Progress(tuple(dict.fromkeys(unmet)), awaited, None)
 
     # -- snapshots
@@ -201,7 +218,7 @@ class Counting:
         count = len(self._steps)
         expect(type(number) is int and number >= 0 and type(time) is int, "a number of solutions")
         expect(len(seen) == count and all(type(own) is bool for own in seen), "the steps that were seen")
-        expect(type(furthest) is int and 0 <= furthest <= count, "the furthest step")
+        expect(type(furthest) is int and 0 <= furthest < count, "the furthest step")
         expect(len(choices) == count - 1 and len(taken) == count, "mappings of each step")
         expect(window is None or type(window) is int, "the number of a window")
         self.start_window(window)

@@ -28,7 +28,7 @@ from spaseq.language.results.columns import FoundColumns, rounds_text
 from spaseq.language.results.computing import Computation
 from spaseq.language.results.counted import Counting
 from spaseq.language.results.gathered import Gathered, Rows, SpaceTerms, with_lists
-from spaseq.language.results.history import History, Made, Pool, events_in_order
+from spaseq.language.results.history import Made, Pool, events_in_order
 from spaseq.language.results.match import Match
 from spaseq.language.semantics.clauses import Clauses
 from spaseq.language.solving.instants import InstantBatch
@@ -158,14 +158,12 @@ class Results:
     """The results of one evaluation: `push` takes matches in order of their ends, as they are found.
 
     `counting`, if solutions are counted and not listed: then `count` takes instants, and there are no matches.
-    `history` has the instants of the open window.
     """
 
-    def __init__(self, clauses: Clauses, window: Window, counting: Counting | None, history: History) -> None:
+    def __init__(self, clauses: Clauses, window: Window, counting: Counting | None = None) -> None:
         self._clauses = clauses
         self._window = window
         self._counting = counting
-        self._history = history
         self._computation = Computation.of(clauses)
         self._pending = Gathered(clauses.needed, clauses.rounds)
         self._held: list[Match] = []  # of a window, if clauses are not computed as columns
@@ -238,6 +236,13 @@ class Results:
             yield from self._over(time)
             self._counting.add(number, batch, taken)
             self.matched = self.matched or self.holds
+
+    def count_one(self, batch: InstantBatch, time: int) -> Iterator[FoundColumns | Iterable[Match]]:
+        """`count` of one instant, the only row of the batch, without arrays."""
+        assert self._counting is not None
+        yield from self._over(time)
+        self._counting.add(self._number(time), batch, self._counting.read_one(batch))
+        self.matched = self.matched or self.holds
 
     def _gather(self, found: FoundColumns) -> Iterator[FoundColumns | Iterable[Match]]:
         """Adds matches to the window; the results of those that are over."""
@@ -325,13 +330,14 @@ class Results:
             yield from _some(self._computation.results(gathered).found(gathered.terms))
         if self._counting is not None and self.holds:
             counting = self._counting
-            yield from self._of_number(counting.number, counting.positions())
+            yield from self._of_number(counting)
             counting.start_window(counting.window)
 
-    def _of_number(self, number: int, positions: np.ndarray) -> Iterator[FoundColumns]:
-        """The result of a window of so many solutions, whose matches have these instants."""
+    def _of_number(self, counting: Counting) -> Iterator[FoundColumns]:
+        """The result of a window with solutions that were counted."""
         assert self._clauses.plan is not None
-        times, events = self._history.capture(positions)
+        number, positions = counting.number, counting.positions()
+        times, events = counting.history.capture(positions)
         for bindings in self._clauses.plan.rows_of_number(number)[self._clauses.offset : self._clauses.last]:
             terms = SpaceTerms(Space(_NO_TERMS))
             shown = {n: np.array([terms.space.number(bindings[n])]) for n in self._clauses.select if n in bindings}

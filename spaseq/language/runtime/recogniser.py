@@ -117,8 +117,8 @@ class Recogniser(Recognition):
         self._selected = frozenset(query.clauses.needed)
         self._history = History()
         steps = counted_steps(query)
-        self._counting = None if steps is None else Counting(steps)
-        self._results = Results(query.clauses, program.window, self._counting, self._history)
+        self._counting = None if steps is None else Counting(steps, self._history)
+        self._results = Results(query.clauses, program.window, self._counting)
         registers = MappingRegisters(query.patterns)
         self._sightings = Sightings(query, program.window, registers)
         self._endings = Endings.of(query, program, registers)
@@ -273,7 +273,7 @@ class Recogniser(Recognition):
             shown = (instant.events,).__getitem__ if self._keep_events else None
             self._history.add(rows.positions, rows.times, shown)
             batch = InstantBatch(rows, self.query.patterns, None)
-            yield from chain.from_iterable(self._results.count(batch))
+            yield from chain.from_iterable(self._results.count_one(batch, instant.time))
             self._evict(instant.position, instant.time)
 
     def open_door(self) -> Single | SingleAround | None:
