@@ -93,7 +93,7 @@ $(STAMP): pyproject.toml | check-python
 	@touch $@
 
 # Kernels compiled for this machine: again when one of them changes. Without it, a query compiles its own.
-$(VENV)/kernels: $(STAMP) spaseq/core/jit.py $(shell find spaseq -path '*/kernels*' -name '*.py')
+$(VENV)/kernels: $(STAMP) spaseq/core/jit.py spaseq/core/compiling.py $(shell find spaseq -path '*/kernels*' -name '*.py')
 	@echo "compiling kernels for this machine (a minute or two, once)"
 	@$(BIN)/python -m spaseq.tools.kernels && touch $@ || echo "kernels are compiled when they are needed"
 

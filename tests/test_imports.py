@@ -58,7 +58,8 @@ ALLOWED: dict[str, set[str]] = {
     "steps": {"drawing", "measure"},
     "watch": {"errors"},
     "start": set(),
-    "jit": {"errors", "watch"},
+    "compiling": set(),
+    "jit": {"compiling", "errors", "watch"},
     "kernels": set(),
     "automata": _COMPILE | {"drawing", "jit", "lazy_names"},
     "tecs": _COMPILE | {"jit"},
@@ -114,7 +115,7 @@ CEQL_MAY_USE = {
 }  # fmt: skip
 
 # Where a library may be imported at all: packages, or packages inside one.
-_KERNELS = {"jit", "rdf.columns"}
+_KERNELS = {"compiling", "jit", "rdf.columns"}
 CONFINED: dict[str, set[str]] = {
     "numba": _KERNELS,
     "llvmlite": _KERNELS,

@@ -12,6 +12,7 @@ Modules:
 * `comparisons`: The six comparisons, a row for each: mirror, negation and function.
 * `integers`: Integers put in order and told apart by counting, as keys, codes and rows are.
 * `jit`: Kernels: how numba compiles them, and the cache of compiled kernels.
+* `compiling`: Makes numba compile kernels faster, and each once.
 * `lazy_names`: Public names of a package that are loaded when they are first used.
 * `measure`: The width of a text.
 * `steps`: The steps of a match.

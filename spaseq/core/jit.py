@@ -41,6 +41,7 @@ from zipfile import ZipFile
 
 import numpy as np
 
+from spaseq.core.compiling import speed_up
 from spaseq.core.errors import OptionError
 from spaseq.core.watch import check
 
@@ -48,6 +49,8 @@ _ROOT: Final = Path(__file__).parent.parent
 """Of the package `spaseq`."""
 ROOMS: Final = ("core/automata", "core/engine", "core/tecs", "gpm/columnar", "rdf/columns")
 """The packages of this one that may have kernel files."""
+_OWN: Final = ("core/jit.py", "core/compiling.py")
+"""The files of this package that decide what is made of kernels."""
 _LOCATORS: Final = "_locator_classes"
 """numba's list of the classes that choose the place of a function's compiled code."""
 
@@ -329,7 +332,7 @@ def kernel_files() -> list[Path]:
 
 @cache
 def stamp() -> str:
-    """The stamp of compiled kernels: a hash of all kernel files and this one, and of settings of numba's that its own
+    """The stamp of compiled kernels: a hash of all kernel files, of `_OWN`, and of settings of numba's that its own
     cache ignores."""
     from numba import config
 
@@ -340,10 +343,10 @@ def stamp() -> str:
 
 
 def _sources() -> Iterator[tuple[str, bytes]]:
-    """Name in the package and content of all kernel files and this one, on the disk or in a zip file."""
+    """Name in the package and content of all kernel files and `_OWN`, on the disk or in a zip file."""
     archive = getattr(globals()["__loader__"], "archive", None)
     if archive is None:
-        for path in (Path(__file__), *kernel_files()):
+        for path in (*(_ROOT / name for name in _OWN), *kernel_files()):
             yield path.relative_to(_ROOT).as_posix(), path.read_bytes()
         return
     kernels = [f"{room}/kernels" for room in ROOMS]
@@ -351,7 +354,7 @@ def _sources() -> Iterator[tuple[str, bytes]]:
         for entry in file.namelist():
             name = entry.removeprefix(f"{_ROOT.name}/")
             own = any(name == f"{start}.py" or name.startswith(f"{start}/") for start in kernels)
-            if name != entry and name.endswith(".py") and (own or name == "core/jit.py"):
+            if name != entry and name.endswith(".py") and (own or name in _OWN):
                 yield name, file.read(entry)
 
 
@@ -365,11 +368,11 @@ def _compile(function: Callable[..., Any], options: dict[str, Any]) -> Any:
 
     if _has_locator():
         try:
-            return njit(cache=True, nogil=True, no_cfunc_wrapper=True, **options)(function)
+            return speed_up(njit(cache=True, nogil=True, no_cfunc_wrapper=True, **options)(function))
         except RuntimeError:  # no folder that can be written
             pass
     _warn()
-    return njit(nogil=True, no_cfunc_wrapper=True, **options)(function)
+    return speed_up(njit(nogil=True, no_cfunc_wrapper=True, **options)(function))
 
 
 def _unite_integers(dispatcher: Any) -> Any:

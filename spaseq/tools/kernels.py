@@ -10,8 +10,8 @@ here calls is compiled when one does.
 *For what.* Kept kernels are for one kind of processor, one version of numba and of Python. With NUMBA_CPU_NAME=generic
 and an empty NUMBA_CPU_FEATURES they are for all processors of an architecture. All processes that read them need both.
 
-*Cost.* Two minutes of processor time for an empty folder, twenty seconds for a full one (2026-11-27). Commands run in
-up to four processes. Two that run at once may both compile a kernel, so an early command needs what many need.
+*Cost.* Two to three minutes of processor time for an empty folder, twenty seconds for a full one (2026-11-27). Commands
+run in up to four processes, of which one compiles a kernel and the others wait for it.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ Command = tuple[str, ...]
 _EVENTS: Final = 60
 """Of each input. All orders of types, keys and prices come within a window."""
 _PROCESSES: Final = 4
-"""At the most: more would compile the same kernels at the same time."""
+"""At the most: more would wait for each other."""
 
 _PATTERNS: Final = (
     "A ; B WITHIN 9 EVENTS",

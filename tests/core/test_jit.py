@@ -91,7 +91,7 @@ def package(tmp_path: Path) -> Path:
     for folder in ("", "core", "core/tecs", "core/tecs/kernels", "core/engine", "core/engine/kernels"):
         (house / folder).mkdir()
         (house / folder / "__init__.py").touch()
-    for name in ("core/errors.py", "core/jit.py", "core/watch.py"):
+    for name in ("core/compiling.py", "core/errors.py", "core/jit.py", "core/watch.py"):
         (house / name).write_text((PACKAGE / name).read_text("utf-8"), "utf-8")
     (house / "core/tecs/kernels/first.py").write_text(FIRST, "utf-8")
     (house / "core/engine/kernels/second.py").write_text(SECOND, "utf-8")
@@ -193,6 +193,93 @@ def test_where_numba_is_not_as_we_know_it_each_process_compiles(package: Path, c
     assert words == ["8", "2"]
     assert errors.count("compiled kernels cannot be kept") == 1
     assert not list(package.rglob("*.nbi"))
+
+
+RESOLVE = """
+import gc
+from numba.core.types.functions import BaseFunction
+known, thresholds, resolved = getattr(BaseFunction, "get_call_type", None), gc.get_threshold(), []
+def count(self, context, args, WORDS):
+    resolved.append(args)
+    return known(self, context, args, WORDS)
+BaseFunction.get_call_type = count
+from spaseq.core.jit import kernel
+@kernel
+def total(upto):
+    found = 0
+    for x in range(upto):
+        found = found + x * x + x * found
+    return found
+@kernel
+def wrong(upto):
+    return upto + "text"
+print(total(4), len(resolved))
+try:
+    wrong(1)
+except Exception as error:
+    print(type(error).__name__)
+print(BaseFunction.get_call_type is count, gc.get_threshold() == thresholds)
+"""
+
+
+def test_a_call_is_resolved_once_and_numba_is_as_it_was(package: Path) -> None:
+    """Also after a kernel that cannot be compiled; and compiled as ever, if numba is not as we know it."""
+    (first, *counted), (second, *others) = (
+        run(package, RESOLVE.replace("WORDS", word))[0] for word in ("kws", "other")
+    )
+    assert first == second == "37"
+    assert int(counted[0]) < int(others[0])
+    assert counted[1:] == others[1:] == ["TypingError", "True", "True"]
+
+
+SLOWLY = """
+import sys, time
+from numba.core.caching import IndexDataCacheFile
+from spaseq.core.jit import kernel
+save = IndexDataCacheFile._save_index
+def save_slowly(file, overloads):
+    time.sleep(1)
+    save(file, overloads)
+IndexDataCacheFile._save_index = save_slowly
+from spaseq.core.tecs.kernels.first import twice
+print(twice(float(sys.argv[1]) if "." in sys.argv[1] else int(sys.argv[1])))
+"""
+
+
+LATER = """
+import time
+from numba.core.compiler import CompilerBase
+compile = CompilerBase._compile_core
+def compile_later(self):
+    time.sleep(1)
+    return compile(self)
+CompilerBase._compile_core = compile_later
+"""
+
+
+def run_both(package: Path, script: str, *arguments: str) -> list[list[str]]:
+    """What two processes print that start at once and keep code in one folder."""
+    environment = {**os.environ, "PYTHONPATH": str(package.parent), "NUMBA_CACHE_DIR": str(package.parent / "kept")}
+    both = [
+        subprocess.Popen([sys.executable, "-c", script, each], cwd=package.parent, env=environment,
+                         stdout=subprocess.PIPE, text=True)
+        for each in arguments
+    ]  # fmt: skip
+    said = [process.communicate(timeout=120)[0].split() for process in both]
+    assert not list((package.parent / "kept").rglob("*.lock"))
+    return said
+
+
+def test_two_processes_that_keep_code_at_once_lose_none(package: Path) -> None:
+    """One reads the index before the other one has written it; so without a lock they write under one name."""
+    assert run_both(package, SLOWLY, "2", "2.5") == [["4"], ["5.0"]]
+    assert len(list((package.parent / "kept").rglob("first.twice-*.nbc"))) == 2
+
+
+def test_of_two_processes_one_compiles(package: Path) -> None:
+    """The other one waits for it, and loads."""
+    said = run_both(package, LATER + ASK, "", "")
+    assert sorted(said) == [["8", "0"], ["8", "2"]]
 
 
 def test_without_numbas_compiler_kernels_are_functions(package: Path) -> None:
