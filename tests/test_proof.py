@@ -27,6 +27,7 @@ SHARE = {
     "long ceql": 8,
     "long spaseq": 8,
     "rounds": 8,
+    "counts": 8,
     "totals": 8,
     "aggregates": 24,
     "totals in steps": 8,

@@ -199,6 +199,7 @@ SPASEQ = [
     spaseq_kept("partitions", "A; B; C", "WITHIN 12 SECONDS SLIDING PARTITION BY (?x)"),
     spaseq_kept("lists of rounds", "A+; C", TUMBLING, head="SELECT ?x (?a+ AS ?as)"),
     spaseq_kept("groups", "A; C", TUMBLING, head="SELECT ?x (COUNT(*) AS ?m)", tail="GROUP BY ?x"),
+    spaseq_kept("counts", "A: C: C", TUMBLING, head="SELECT (COUNT(*) AS ?m)", tail=""),
     spaseq_kept("orders", "A; C", TUMBLING, head="SELECT DISTINCT ?x ?a", tail="ORDER BY ?a LIMIT 3"),
     spaseq_kept("no events", "A; C", SLIDING, keep_events=False),
 ]

@@ -12,7 +12,7 @@ from collections.abc import Mapping as MappingABC
 from dataclasses import dataclass, field, replace
 from typing import Any, Final, TypeGuard
 
-from rdflib.term import BNode, URIRef, Variable
+from rdflib.term import BNode, Literal, URIRef, Variable
 
 from spaseq.core.errors import InternalError
 from spaseq.gpm import algebra
@@ -32,6 +32,7 @@ Bindings = dict[str, Any]
 Triple = tuple[Any, Any, Any]
 _NO_VARIABLE: Final = "__none"
 _LAST: Final = "__last_"
+_OF_NUMBERS: Final = (algebra.Extend, algebra.Filter, algebra.Join, algebra.Grouped, algebra.Aggregated)
 ROUNDS: Final = "+"
 """The key under which a solution has the mappings of its iterations' rounds, as a tuple, in order."""
 
@@ -131,6 +132,29 @@ class SolutionPlan:
             return [
                 (_bindings(row), tuple(order_place(value_or_none(key, row)) for key, _ in self.order)) for row in rows
             ]
+
+    def counts(self, certain: frozenset[str]) -> bool:
+        """True if the row of a group is computed from the number of its solutions alone. `certain`: the variables that
+        all solutions bind. An EXISTS and VALUES are left to the solutions themselves."""
+        for node in algebra.walk(self.node):
+            if not isinstance(node, _OF_NUMBERS) and node != self.leaf and node != algebra.BGP(()):
+                return False
+        return not self.over_rounds and all(
+            one.name == "Count" and not one.once and (one.over is None or (
+                _is_variable(one.over) and str(one.over.value) in certain))
+            for _, one in _aggregates(self.node)
+        )  # fmt: skip
+
+    def rows_of_number(self, number: int) -> list[Bindings]:
+        """The row of one group of so many solutions, if it `counts` them; none if HAVING is not true. By variable."""
+
+        def fill_in(node: algebra.Node) -> algebra.Node:
+            if not isinstance(node, algebra.Aggregated):
+                return algebra.rebuild(node, fill_in)
+            return algebra.Values((tuple((name, Literal(number)) for name, _ in node.results),))
+
+        with evaluating():
+            return [_bindings(row) for row in solved(fill_in(self.node), self._context(()))]
 
     def _rounds(self, solution: Bindings) -> list[Bindings]:
         """A row for each round: the bindings of the round, those of variables that rounds do not bind, and the

@@ -33,6 +33,7 @@ from spaseq.core.errors import BudgetExceeded, UnsupportedFeature
 from tests.support import (
     drawn_aggregates,
     drawn_chosen,
+    drawn_counts,
     drawn_earlier,
     drawn_ordered,
     drawn_repeated,
@@ -471,11 +472,14 @@ def _spaseq(
     )  # fmt: skip
 
 
-def _rounds_toml(drawn: drawn_rounds.RoundsCase, name: str) -> str:
-    return strategies.spaseq_toml(drawn.base, name).replace(drawn.base.text, drawn.text) + _solutions(
-        drawn_rounds.answers(drawn)
+def _toml_of(answers: Callable[[Any], Any]) -> Callable[[Any, str], str]:
+    """The case of a query with clauses over the solutions of another, its `base`."""
+    return lambda drawn, name: (
+        strategies.spaseq_toml(drawn.base, name).replace(drawn.base.text, drawn.text) + _solutions(answers(drawn))
     )
 
+
+_GRAPHS = frozenset({"batch", "one by one", "snapshot"})
 
 KINDS = {
     "patterns": Kind(
@@ -560,29 +564,25 @@ KINDS = {
         ceql_with_matches, lambda drawn: Case("a random query", drawn.text, drawn.stream, valuations=True), _bindings,
         _bindings_problem, strategies.smaller_ceql, _bindings_toml, frozenset({"batch", "snapshot"}),
     ),
-    "spaseq": _spaseq(strategies.spaseq_case, frozenset({"batch", "one by one", "snapshot"})),
+    "spaseq": _spaseq(strategies.spaseq_case, _GRAPHS),
     "spaseq after": _spaseq(
-        drawn_sequences.spaseq_after_case, frozenset({"batch", "one by one", "snapshot"}),
+        drawn_sequences.spaseq_after_case, _GRAPHS,
         drawn_sequences.smaller_sequences,
     ),
-    "groups": _spaseq(
-        drawn_sequences.groups_case, frozenset({"batch", "one by one", "snapshot"}), drawn_sequences.smaller_sequences,
-    ),
-    "unordered": _spaseq(
-        drawn_sequences.unordered_case, frozenset({"batch", "one by one", "snapshot"}),
-        drawn_sequences.smaller_sequences,
-    ),
-    "lasting": _spaseq(
-        drawn_sequences.lasting_case, frozenset({"batch", "one by one", "snapshot"}),
-        drawn_sequences.smaller_sequences,
-    ),
+    "groups": _spaseq(drawn_sequences.groups_case, _GRAPHS, drawn_sequences.smaller_sequences),
+    "unordered": _spaseq(drawn_sequences.unordered_case, _GRAPHS, drawn_sequences.smaller_sequences),
+    "lasting": _spaseq(drawn_sequences.lasting_case, _GRAPHS, drawn_sequences.smaller_sequences),
     "lookups": _spaseq(
         drawn_sequences.lookups_case, frozenset({"batch", "one by one", "cuts", "snapshot"}),
         drawn_sequences.smaller_sequences,
     ),
     "rounds": Kind(
         drawn_rounds.rounds_case, lambda drawn: drawn.case, drawn_rounds.answers,
-        _spaseq_problem, drawn_rounds.smaller_rounds, _rounds_toml, frozenset({"batch", "one by one", "snapshot"}),
+        _spaseq_problem, drawn_rounds.smaller_rounds, _toml_of(drawn_rounds.answers), _GRAPHS,
+    ),
+    "counts": Kind(
+        drawn_counts.counts_case, lambda drawn: drawn.case, drawn_counts.answers, _spaseq_problem,
+        drawn_counts.smaller_counts, _toml_of(drawn_counts.answers), _GRAPHS | {"cuts"},
     ),
     "long spaseq": _spaseq(strategies.long_spaseq_case, frozenset({"batch", "snapshot"})),
 }  # fmt: skip

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from spaseq.gpm.columnar.table import Space
 
 _TERMS: Final = 1 << 16
-_STRING: Final = b"^^<http://www.w3.org/2001/XMLSchema#string>"
+STRING: Final = b"^^<http://www.w3.org/2001/XMLSchema#string>"
 """Redundant behind a text. Readers leave it out; a term that a function makes with it has an alias."""
 
 
@@ -43,7 +43,7 @@ class NumberedTerms:
         if number is None:
             number = self._keys[key] = self.next
             self._texts[number] = key
-            self.has_aliases |= key.endswith(_STRING)
+            self.has_aliases |= key.endswith(STRING)
             self.next += 1
         return number
 
@@ -55,8 +55,8 @@ class NumberedTerms:
             self.next = first + len(fresh)
             index.update(zip(fresh, range(first, self.next), strict=True))
             self._texts.update(zip(range(first, self.next), fresh, strict=True))
-            if _STRING in b"".join(fresh):
-                self.has_aliases |= any(key.endswith(_STRING) for key in fresh)
+            if STRING in b"".join(fresh):
+                self.has_aliases |= any(key.endswith(STRING) for key in fresh)
         return np.fromiter(map(index.__getitem__, keys), np.int64, len(keys))
 
     def of(self, term: Term) -> int:

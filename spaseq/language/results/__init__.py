@@ -6,6 +6,8 @@ computes the results of SELECT and the clauses behind it.
 * `match`: A match, as a query's user sees it.
 * `step_values`: The values of variables at the instants that a match to come may hold, of steps whose values runs do
   not keep.
+* `instant_values`: The mappings of conjunctions at the instants of a batch, as codes of terms.
+* `counted`: The number of the solutions of a window, without a list of them.
 * `columns`: Matches as columns: the form of many results, until one of them is read as a `Match`.
 * `gathered`: Matches gathered as columns, over terms of their own: the input of result clauses.
 * `history`: The instants that a match to come may hold: their times, and their events if matches show them.

@@ -20,6 +20,7 @@ from spaseq.gpm import ROUNDS, Mapping, list_literal
 from spaseq.gpm.columnar.table import Space
 from spaseq.gpm.serialise import items_of_keys, list_key
 from spaseq.language.results.columns import CodedLists, CodedTerms, FoundColumns, Kept, list_ranks, taken, text_ranks
+from spaseq.language.results.history import events_in_order
 from spaseq.language.results.match import Match
 from spaseq.rdf import GraphEvent
 from spaseq.rdf.columns import TermTable
@@ -170,13 +171,16 @@ class Rows:
         np.maximum.at(end, groups, self.end)
         members = in_order(groups)
         bounds = np.searchsorted(groups[members], np.arange(count + 1)).tolist()
-        events = self.events
 
         def of_group(group: int) -> Sequence[GraphEvent]:
-            rows = members[bounds[group] : bounds[group + 1]].tolist()
-            return tuple({id(event): event for row in rows for event in events(row)}.values())
+            return events_in_order(map(self._taken_by, members[bounds[group] : bounds[group + 1]].tolist()))
 
         return Rows(start, end, np.searchsorted(owner, np.arange(count + 1)), positions, times, {}, of_group)
+
+    def _taken_by(self, row: int) -> tuple[list[int], list[int], Sequence[GraphEvent]]:
+        """The positions of a row, their times, and its events."""
+        own = slice(self.offsets[row], self.offsets[row + 1])
+        return self.positions[own].tolist(), self.times[own].tolist(), self.events(row)
 
     def found(self, terms: SpaceTerms, lists: GatheredLists | None = None) -> FoundColumns:
         """As results, or as matches, with their lists of rounds."""

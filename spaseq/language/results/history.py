@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from operator import attrgetter
+from operator import attrgetter, itemgetter
 from typing import Any, overload
 
 import numpy as np
@@ -170,6 +170,20 @@ class History(Blocks[_Block]):
             expect(len(numbers) == len(places) > 0 and (np.diff(places) > 0).all(), "instants in order")
             before = int(places[-1])
             self.add(places, when, list(map(events, numbers)).__getitem__)
+
+
+def events_in_order(
+    parts: Iterable[tuple[Sequence[int], Sequence[int], Sequence[GraphEvent]]],
+) -> tuple[GraphEvent, ...]:
+    """The events of several matches, each once, by their positions. Of each match the positions, their times, and the
+    events. Each event is a position, or no two positions have one time."""
+    found: dict[int, tuple[int, GraphEvent]] = {}
+    for positions, times, events in parts:
+        of_time = dict(zip(times, positions, strict=True))
+        places = positions if len(events) == len(positions) else [of_time[event.time] for event in events]
+        for place, event in zip(places, events, strict=True):
+            found.setdefault(id(event), (place, event))
+    return tuple(event for _, event in sorted(found.values(), key=itemgetter(0)))
 
 
 class Pool:

@@ -22,14 +22,18 @@ import numpy as np
 from spaseq.core.engine import Window
 from spaseq.core.snapshot import expect
 from spaseq.gpm import Mapping, freeze
+from spaseq.gpm.columnar.table import Space
 from spaseq.gpm.serialise import nquads_term
 from spaseq.language.results.columns import FoundColumns, rounds_text
 from spaseq.language.results.computing import Computation
-from spaseq.language.results.gathered import Gathered, SpaceTerms, with_lists
-from spaseq.language.results.history import Made, Pool
+from spaseq.language.results.counted import Counting
+from spaseq.language.results.gathered import Gathered, Rows, SpaceTerms, with_lists
+from spaseq.language.results.history import Made, Pool, events_in_order
 from spaseq.language.results.match import Match
 from spaseq.language.semantics.clauses import Clauses
+from spaseq.language.solving.instants import InstantBatch
 from spaseq.rdf import DirectionalString
+from spaseq.rdf.columns import TermTable
 
 
 def finish(clauses: Clauses, matches: Sequence[Match]) -> list[Match]:
@@ -120,7 +124,7 @@ def _together(matches: Sequence[Match]) -> Match:
     if len(matches) == 1:
         return matches[0]
     at = sorted({pair for match in matches for pair in zip(match.positions, match.times, strict=True)})
-    events = tuple({id(event): event for match in matches for event in match.events}.values())
+    events = events_in_order((match.positions, match.times, match.events) for match in matches)
     return Match(
         min(match.start for match in matches),
         max(match.end for match in matches),
@@ -141,6 +145,7 @@ def _some(found: FoundColumns) -> Iterator[FoundColumns]:
         yield found
 
 
+_NO_TERMS: Final = TermTable.of(())
 _TERMS: Final = 1 << 16
 """Matches that are computed alone share terms until there are so many."""
 _MANY: Final = 1 << 16
@@ -150,11 +155,15 @@ _FEW: Final = 3
 
 
 class Results:
-    """The results of one evaluation: `push` takes matches in order of their ends, as they are found."""
+    """The results of one evaluation: `push` takes matches in order of their ends, as they are found.
 
-    def __init__(self, clauses: Clauses, window: Window) -> None:
+    `counting`, if solutions are counted and not listed: then `count` takes instants, and there are no matches.
+    """
+
+    def __init__(self, clauses: Clauses, window: Window, counting: Counting | None = None) -> None:
         self._clauses = clauses
         self._window = window
+        self._counting = counting
         self._computation = Computation.of(clauses)
         self._pending = Gathered(clauses.needed, clauses.rounds)
         self._held: list[Match] = []  # of a window, if clauses are not computed as columns
@@ -181,7 +190,8 @@ class Results:
     @property
     def holds(self) -> bool:
         """True if matches are held for the end of their window."""
-        return bool(self._held) or len(self._pending) > 0
+        counted = self._counting is not None and self._counting.number > 0
+        return counted or bool(self._held) or len(self._pending) > 0
 
     def see(self, positions: np.ndarray, times: np.ndarray) -> None:
         """Takes note of the next instants, before their matches: int64 (n,) each, ascending."""
@@ -213,6 +223,26 @@ class Results:
             yield self._each(matches)
         else:
             yield from self._compute(matches)
+
+    def count(self, batch: InstantBatch) -> Iterator[FoundColumns | Iterable[Match]]:
+        """The results that these instants complete, one at least, if solutions are counted."""
+        assert self._counting is not None
+        times = batch.times
+        begins = np.append(0, np.flatnonzero(np.diff(self._window.bounds(times))) + 1)
+        firsts = times[begins].tolist()
+        numbers = list(map(self._number, firsts))
+        parts = self._counting.read(batch, numbers, begins)
+        for time, number, taken in zip(firsts, numbers, parts, strict=True):
+            yield from self._over(time)
+            self._counting.add(number, batch, taken)
+            self.matched = self.matched or self.holds
+
+    def count_one(self, batch: InstantBatch, time: int) -> Iterator[FoundColumns | Iterable[Match]]:
+        """`count` of one instant, the only row of the batch, without arrays."""
+        assert self._counting is not None
+        yield from self._over(time)
+        self._counting.add(self._number(time), batch, self._counting.read_one(batch))
+        self.matched = self.matched or self.holds
 
     def _gather(self, found: FoundColumns) -> Iterator[FoundColumns | Iterable[Match]]:
         """Adds matches to the window; the results of those that are over."""
@@ -286,6 +316,8 @@ class Results:
 
     def _latest(self) -> int:
         """The time of the last match that is held."""
+        if self._counting is not None:
+            return self._counting.time
         return self._held[-1].time if self._held else self._pending.last
 
     def _finish(self) -> Iterator[FoundColumns | Iterable[Match]]:
@@ -296,6 +328,22 @@ class Results:
         if len(self._pending) and self._computation is not None:
             gathered, self._pending = self._pending, Gathered(self._clauses.needed, self._clauses.rounds)
             yield from _some(self._computation.results(gathered).found(gathered.terms))
+        if self._counting is not None and self.holds:
+            counting = self._counting
+            yield from self._of_number(counting)
+            counting.start_window(counting.window)
+
+    def _of_number(self, counting: Counting) -> Iterator[FoundColumns]:
+        """The result of a window with solutions that were counted."""
+        assert self._clauses.plan is not None
+        number, positions = counting.number, counting.positions()
+        times, events = counting.history.capture(positions)
+        for bindings in self._clauses.plan.rows_of_number(number)[self._clauses.offset : self._clauses.last]:
+            terms = SpaceTerms(Space(_NO_TERMS))
+            shown = {n: np.array([terms.space.number(bindings[n])]) for n in self._clauses.select if n in bindings}
+            ends, bounds = positions[[0, -1]], np.array([0, len(positions)])
+            of_events = lambda row: tuple(events(0, len(positions)))  # noqa: E731
+            yield Rows(ends[:1], ends[1:], bounds, positions, times, shown, of_events).found(terms)
 
     def _number(self, time: int) -> int:
         return self._window.number(time)
@@ -327,13 +375,17 @@ class Results:
     def snapshot(self, pool: Pool) -> Any:
         """The state that waits for the end of its window, as plain values and terms; events are put into `pool`."""
         held = [match.snapshot(pool) for match in self._held or self._pending.matches()]
-        return held, self._answered, list(self._windows)
+        counted = None if self._counting is None else self._counting.snapshot()
+        return held, self._answered, list(self._windows), counted
 
     def restore(self, state: Any, events: Made) -> None:
         """The opposite of `snapshot`; `events` gives those of the pool."""
-        pending, self._answered, windows = state
+        pending, self._answered, windows, counted = state
         expect(all(type(number) is int for last in windows for number in last), "the last instants of windows")
         self._windows = deque((position, time) for position, time in windows)
         self._held, self._pending = [], Gathered(self._clauses.needed, self._clauses.rounds)
         if pending:
             self._hold([Match.restore(match, events) for match in pending])
+        expect((counted is None) == (self._counting is None), "solutions that are counted or listed")
+        if self._counting is not None:
+            self._counting.restore(counted)

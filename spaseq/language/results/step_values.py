@@ -22,7 +22,8 @@ from spaseq.core.integers import apart, different, ranges
 from spaseq.core.snapshot import array, expect
 from spaseq.gpm import Condition, GraphPattern, Mapping, MappingSet, freeze, holds, join
 from spaseq.language.guards.encoding import TermCodes
-from spaseq.language.guards.terms import NumberedTerms, SolutionTerms
+from spaseq.language.guards.terms import NumberedTerms
+from spaseq.language.results.instant_values import Block, InstantValues, block_of, each_once
 from spaseq.language.semantics.expand import Conjunction
 from spaseq.language.semantics.filters import conditions
 from spaseq.language.semantics.lookups import Lookups
@@ -31,9 +32,6 @@ from spaseq.language.solving.instants import InstantBatch, Rows
 _MAPPINGS: Final = 1 << 12
 """So many mapping sets are remembered, of matches that are read one by one."""
 
-_Block = tuple[np.ndarray, np.ndarray]
-"""Positions, ascending, one for each mapping: int64 (n,); and the codes of its terms, NOTHING if it does not bind a
-variable: int64 (n, names)."""
 _Picks = tuple[np.ndarray, np.ndarray, np.ndarray]
 """For each of some positions the first of its mappings and their number: int64 (m,) each; and the codes of all."""
 
@@ -50,9 +48,9 @@ class StepValues:
         ]
         every = [name for _, names in lookups.steps for name in names]
         self._shares = len(set(every)) < len(every)  # then two joined mappings may be equal
-        self.terms: NumberedTerms = NumberedTerms()
-        self._solved = SolutionTerms(self.terms)
-        self._blocks: dict[Conjunction, list[_Block]] = {c: [] for c in self._names}
+        self._read = InstantValues()
+        self.terms: NumberedTerms = self._read.terms
+        self._blocks: dict[Conjunction, list[Block]] = {c: [] for c in self._names}
         self._single: dict[Conjunction, dict[int, list[list[int]]]] = {c: {} for c in self._names}
         self._latest: InstantBatch | None = None
         self._mappings: dict[tuple[Conjunction, int], MappingSet] = {}
@@ -64,7 +62,7 @@ class StepValues:
         self._renumber()
         for conjunction, single in self._single.items():
             if single:
-                self._add(conjunction, *_block_of(single, len(self._names[conjunction])))
+                self._add(conjunction, *block_of(single, len(self._names[conjunction])))
         self._single = {c: {} for c in self._names}
         self._latest = InstantBatch(rows, self._patterns, None)
 
@@ -74,7 +72,7 @@ class StepValues:
         position = int(batch.positions[0])
         for conjunction, names in self._names.items():
             if all(batch.rows.present(name)[0] for name in conjunction):
-                codes = self._codes_of(batch.mappings(conjunction, 0), names)
+                codes = self._read.codes_of(batch.mappings(conjunction, 0), names)
                 if codes:
                     self._single[conjunction][position] = codes
 
@@ -84,10 +82,10 @@ class StepValues:
             positions = self._latest.positions
             rows = np.arange(int(np.searchsorted(positions, first)), len(positions))
             for conjunction in self._names if len(rows) else ():
-                found, codes = self._values_in(conjunction, rows)
+                found, codes = self._read.at(self._latest, conjunction, self._names[conjunction], rows)
                 self._add(conjunction, positions[found], codes)
             self._latest = None
-            self._solved.forget()
+            self._read.forget()
         for blocks in self._blocks.values():
             while blocks and blocks[0][0][-1] < first:
                 del blocks[0]
@@ -114,7 +112,7 @@ class StepValues:
             self._mappings.clear()
         if self.terms.full:
             self.terms.keep(self._numbers())
-            self._solved.forget()
+            self._read.forget()
 
     def _numbers(self) -> set[int]:
         """The numbers of terms in use, and the code for no term."""
@@ -125,48 +123,17 @@ class StepValues:
 
     # -- the values at instants
 
-    def _values_in(self, conjunction: Conjunction, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """The different mappings of a conjunction in `rows` of the latest batch (ascending, each once): the row of each
-        and the codes of its terms."""
-        batch, names = self._latest, self._names[conjunction]
-        assert batch is not None
-        solved = batch.rows.solutions(conjunction[0]) if len(conjunction) == 1 else None
-        if solved is None:
-            every = np.zeros(len(batch), bool)
-            every[rows] = True
-            holding = np.flatnonzero(batch.holds(conjunction, every)).tolist()
-            listed = {row: self._codes_of(batch.mappings(conjunction, row), names) for row in holding}
-            return _block_of(listed, len(names))
-        found: list[np.ndarray] = []
-        columns: list[np.ndarray] = []
-        for own, solutions, places in solved:
-            low, high = np.searchsorted(own, rows, "left"), np.searchsorted(own, rows, "right")
-            if (here := ranges(low, high - low)).size:
-                found.append(np.repeat(rows, high - low))
-                columns.append(np.stack([self._solved.codes(solutions, places[here], name) for name in names], axis=1))
-        if not found:
-            return _block_of({}, len(names))
-        return _each_once(np.concatenate(found), np.concatenate(columns))
-
-    def _codes_of(self, mappings: Iterable[Mapping], names: Sequence[str]) -> list[list[int]]:
-        """The codes of different mappings, ordered."""
-        terms, found = self.terms, set[tuple[int, ...]]()
-        for mapping in mappings:
-            bound = dict(mapping)
-            found.add(tuple(NOTHING if bound.get(n) is None else terms.of(bound[n]) for n in names))
-        return [list(codes) for codes in sorted(found)]
-
     def _picks(self, conjunction: Conjunction, positions: np.ndarray) -> _Picks:
         """The mappings of a conjunction at some positions (int64 (m,)), at which it has one at least."""
         used, back = different(positions)
-        tables: list[_Block] = []
+        tables: list[Block] = []
         latest = self._latest
         border = len(used)
         if latest is not None and len(latest):
             border = int(np.searchsorted(used, latest.positions[0]))
             if border < len(used):
                 rows = np.searchsorted(latest.positions, used[border:])
-                own, codes = self._values_in(conjunction, rows)
+                own, codes = self._read.at(latest, conjunction, self._names[conjunction], rows)
                 tables.append((latest.positions[own], codes))
         blocks = self._blocks[conjunction]
         if border and blocks:
@@ -211,7 +178,7 @@ class StepValues:
             return None
         shown = {name: columns[name] for name in sorted(columns) if name in selected}
         if len(match) > len(found) and (self._shares or len(shown) < len(columns)):
-            match, table = _each_once(match, np.stack(list(shown.values()), axis=1))
+            match, table = each_once(match, np.stack(list(shown.values()), axis=1))
             shown = dict(zip(shown, table.T, strict=True))
         return match, shown
 
@@ -262,7 +229,7 @@ class StepValues:
         """The values by conjunction, in order of the steps, and the terms: plain values. Between two batches."""
         found = []
         for conjunction, names in self._names.items():
-            blocks = [*self._blocks[conjunction], _block_of(self._single[conjunction], len(names))]
+            blocks = [*self._blocks[conjunction], block_of(self._single[conjunction], len(names))]
             positions, codes = (np.concatenate(column) for column in zip(*blocks, strict=True))
             found.append((positions, tuple(column.copy() for column in codes.T)))
         return found, self.terms.snapshot()
@@ -282,23 +249,6 @@ class StepValues:
 
 def _all_hold(mapping: Mapping, filters: Iterable[tuple[Condition, Any]]) -> bool:
     return all(holds(condition, mapping, prologue) for condition, prologue in filters)
-
-
-def _block_of(codes: MappingABC[int, Sequence[Sequence[int]]], width: int) -> _Block:
-    """The block of mappings by position, or by row."""
-    places = np.repeat(np.array(list(codes), np.int64), np.array([len(rows) for rows in codes.values()], np.int64))
-    return places, np.array([row for rows in codes.values() for row in rows], np.int64).reshape(-1, width)
-
-
-def _each_once(places: np.ndarray, codes: np.ndarray) -> _Block:
-    """Mappings ordered by their place and their codes, each once; as they are if each place has one."""
-    if (places[1:] > places[:-1]).all():
-        return places, codes
-    order = np.lexsort((*codes.T[::-1], places))
-    places, codes = places[order], codes[order]
-    fresh = np.ones(len(places), bool)
-    fresh[1:] = (places[1:] != places[:-1]) | (codes[1:] != codes[:-1]).any(axis=1)
-    return places[fresh], codes[fresh]
 
 
 def _join_step(

@@ -28,6 +28,7 @@ from spaseq.language.runtime.opened import stream_options
 from spaseq.language.runtime.unmatched import Input
 from spaseq.language.semantics.advice import advice
 from spaseq.language.semantics.check import CheckedQuery, check
+from spaseq.language.semantics.counting import why_listed
 from spaseq.language.semantics.lasting import Lasting
 from spaseq.language.semantics.lookups import lookups_of
 from spaseq.language.solving.solve import Solver
@@ -203,8 +204,13 @@ class CompiledQuery(compiled.CompiledQuery):
         if self.checked.clauses.by_window:
             ranges = "the whole stream" if self.checked.window is None else "its window"
             yield f"results wait for the end of {ranges}: a clause ranges over all its solutions"
+        why = why_listed(self.checked)
+        if why:
+            yield f"aggregates over solutions: of a list of them, O(matches), since {why}"
+        elif self.checked.clauses.groups:
+            yield "aggregates over solutions: none is listed, by the mappings of each step; O(mappings) an instant"
         yield from _explain_lasting(self.checked)
-        if self.lookups is not None:
+        if self.lookups is not None and (why or not self.checked.clauses.groups):
             names = " ".join(f"?{name}" for name in sorted(self.lookups.variables))
             yield f"looked up in the instants of a match, not kept by runs: {names}"
         if self.checked.partition:

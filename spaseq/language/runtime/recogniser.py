@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from spaseq.core.engine import MatchBatch, Program, Settings
+from spaseq.core.engine import MatchBatch, Program, Progress, Settings
 from spaseq.core.engine.program.matches import within
 from spaseq.core.engine.recognition.recognition import Recognition
 from spaseq.core.errors import InternalError
@@ -29,6 +29,7 @@ from spaseq.gpm.functions.own import OWN
 from spaseq.language.guards.registers import MappingRegisters, Row
 from spaseq.language.lowering.lower import Vectors
 from spaseq.language.results.columns import FoundColumns, columns_of
+from spaseq.language.results.counted import Counting
 from spaseq.language.results.history import History, Pool
 from spaseq.language.results.match import Match
 from spaseq.language.results.results import Results, term_order
@@ -38,6 +39,7 @@ from spaseq.language.runtime.pace import Pace
 from spaseq.language.runtime.steps import StepFinder
 from spaseq.language.runtime.unmatched import Input, why_none
 from spaseq.language.semantics.check import CheckedQuery
+from spaseq.language.semantics.counting import counted_steps
 from spaseq.language.semantics.lookups import lookups_of
 from spaseq.language.solving.chunks import Chunk, chunk_of, places_of
 from spaseq.language.solving.instant_rows import InstantRows
@@ -113,15 +115,17 @@ class Recogniser(Recognition):
         self._solver = solver
         self._keep_events = keep_events
         self._selected = frozenset(query.clauses.needed)
-        self._results = Results(query.clauses, program.window)
+        self._history = History()
+        steps = counted_steps(query)
+        self._counting = None if steps is None else Counting(steps, self._history)
+        self._results = Results(query.clauses, program.window, self._counting)
         registers = MappingRegisters(query.patterns)
         self._sightings = Sightings(query, program.window, registers)
         self._endings = Endings.of(query, program, registers)
-        lookups = lookups_of(query)
+        lookups = lookups_of(query) if steps is None else None
         self._values = None if lookups is None else StepValues(lookups, query.patterns)
         self.counters: Counters = Counters()
         self._known = Memo()  # the numbers that the solver's keys have there; not in a snapshot
-        self._history = History()
         if solver is not None and keep_events:
             self._history.teller = StepFinder(query, program, solver, Recogniser)
         self._pace = Pace()
@@ -132,6 +136,9 @@ class Recogniser(Recognition):
     def push(self, instants: Sequence[Instant]) -> Iterator[Match]:
         """The matches that these instants complete; exhaust it before the next call."""
         if not instants:
+            return
+        if self._counting is not None and len(instants) <= _SINGLE:
+            yield from self._count_alone(instants)
             return
         if self.door is not None and len(instants) <= _SINGLE:
             self._forget_keys(instants[0].time)
@@ -226,9 +233,12 @@ class Recogniser(Recognition):
             self._values.read(rows)
         while last < len(positions):
             # The rows of an instant stay together, as its matches are distinguished together.
-            piece = positions[last : last + self._pace.rows]
+            piece = positions[last : None if self._counting is not None else last + self._pace.rows]
             first, last = last, int(np.searchsorted(positions, piece[-1], "right"))
             batch = InstantBatch(rows, self.query.patterns, codes, self._sightings, first, last)
+            if self._counting is not None:
+                yield from self._results.count(batch)
+                continue
             if codes is not None and self.pauses:
                 batch.born = self.partitions.born(codes[first:last])
             found = self._pace.noted(within(self.evaluator.stream(batch), self.program.settings.output_bytes))
@@ -250,14 +260,27 @@ class Recogniser(Recognition):
                     yield from self._results.push(matches, int(batch.times[-1]))
                 elif len(columns):
                     yield columns
+        if self._counting is not None and self.time is not None:  # before instants of a window that is over are dropped
+            yield from self._results.push((), self.time)
 
     # -- single instants
+
+    def _count_alone(self, instants: Sequence[Instant]) -> Iterator[Match]:
+        """The results that some instants complete, if solutions are counted."""
+        self.time = instants[-1].time
+        self._results.see(*places_of(instants))
+        for instant, rows in zip(instants, self.solver.instant_rows(instants), strict=True):
+            shown = (instant.events,).__getitem__ if self._keep_events else None
+            self._history.add(rows.positions, rows.times, shown)
+            batch = InstantBatch(rows, self.query.patterns, None)
+            yield from chain.from_iterable(self._results.count_one(batch, instant.time))
+            self._evict(instant.position, instant.time)
 
     def open_door(self) -> Single | SingleAround | None:
         """The engine's door. None if more than negation at the end is checked behind a row, or that with keys forgotten
         after a pause."""
         looks = self._sightings.conjunctions or (self._endings is not None and self.pauses)
-        return None if looks else super().open_door()
+        return None if looks or self._counting is not None else super().open_door()
 
     def _push_alone(self, door: Single | SingleAround, instant: Instant, rows: InstantRows) -> Iterator[Match]:
         """The matches that an instant completes. Rows that move no run end at their symbol class."""
@@ -311,6 +334,9 @@ class Recogniser(Recognition):
         window, patience = self.program.window, self.query.lasting.patience
         return (int(window.size) if window.is_bounded and not window.by_position else 0) + (patience or 0)
 
+    def progress(self) -> Progress | None:
+        return super().progress() if self._counting is None else self._counting.progress()
+
     @property
     def matched(self) -> bool:
         """True if there was a match since the beginning or the snapshot, and none is held for the end of its window."""
@@ -360,6 +386,7 @@ class Recogniser(Recognition):
             "window": f"{window.kind} of {window.size}{'' if window.by_position else ' ns'} from {window.origin}",
             "schema": self.query.schema,
             "automaton": self.program.cea.describe(),
+            **({} if self._counting is None else {"solutions": "counted"}),
             **OWN.identity(self.query.functions),
         }
 

@@ -10,6 +10,7 @@ reads the times of absences.
 * `check`: From the syntax tree to a checked query: names are resolved, GPMs compiled, unsupported features refused.
 * `filters`: The FILTERs over several GPMs: decided within a conjunction, or in the join with the run.
 * `lookups`: The variables that results look up in the instants of a match, so that runs need not keep their values.
+* `counting`: Queries whose solutions are counted, and not listed: `COUNT(*)` over a sequence joined by `:`.
 * `lasting`: The times of absences, `B! FOR 10 SECONDS`, in front of a sequence and behind it.
 * `advice`: Parts that are probably not meant, though they can be run: graph patterns that share nothing, slips.
 """
