@@ -116,7 +116,9 @@ def _graphs(seed: int) -> list[tuple[float, str]]:
 
 
 @pytest.mark.parametrize(("shape", "window"), [
-    (shape, window) for shape in GRAPHS for window in WINDOWS if not ("C! ;" in shape[:9] and "SLIDING" in window)
+    pytest.param(shape, window, marks=[] if (i + j) % 2 else [pytest.mark.slow])
+    for i, shape in enumerate(GRAPHS) for j, window in enumerate(WINDOWS)
+    if not ("C! ;" in shape[:9] and "SLIDING" in window)
 ])  # fmt: skip
 def test_every_road_of_graphs(shape: str, window: str, tmp_path: Path) -> None:
     case = _graph_case(shape, window)

@@ -32,8 +32,15 @@ RULES = (
 ENDINGS = ("", "PARTITION BY [k]", "WITHIN 12 EVENTS", "PARTITION BY [k] WITHIN 6 EVENTS", "WITHIN 9 [n]")
 
 
-@pytest.mark.parametrize("rule", RULES)
-@pytest.mark.parametrize("formula", FORMULAS)
+_QUICK = [
+    pytest.param(formula, rule, marks=[] if (i + j) % 2 else [pytest.mark.slow])
+    for i, formula in enumerate(FORMULAS)
+    for j, rule in enumerate(RULES)
+]
+"""Each formula with every other rule; the others are slow."""
+
+
+@pytest.mark.parametrize(("formula", "rule"), _QUICK)
 def test_every_road_gives_the_same(formula: str, rule: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Whole and in batches with snapshots, by kernels and by sets of register rows, and pushed one by one."""
     rng = random.Random(formula + rule)

@@ -49,7 +49,9 @@ def _graphs(seed: int) -> list[tuple[float, str]]:
 
 
 @pytest.mark.parametrize(("shape", "window"), [
-    (shape, window) for shape in SHAPES for window in WINDOWS if not ("C! ;" in shape[:9] and "SLIDING" in window)
+    pytest.param(shape, window, marks=[] if (i + j) % 2 else [pytest.mark.slow])
+    for i, shape in enumerate(SHAPES) for j, window in enumerate(WINDOWS)
+    if not ("C! ;" in shape[:9] and "SLIDING" in window)
 ])  # fmt: skip
 def test_every_road_finds_what_is_found_without_forgetting(
     shape: str, window: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

@@ -130,7 +130,8 @@ def value(function: Any, *terms: Any) -> Any:
     return found if found is None or isinstance(found, (Literal, URIRef)) else Literal(found)
 
 
-def test_random_values_as_python_has_them(roads: Roads) -> None:
+@pytest.mark.parametrize("count", [10, pytest.param(40, marks=pytest.mark.slow)])
+def test_random_values_as_python_has_them(roads: Roads, count: int) -> None:
     spaseq.register_function(f"{E}near", near)
     spaseq.register_function(f"{E}mix", mix)
     draw, kept, unbound = random.Random(1), 0, 0
@@ -138,7 +139,7 @@ def test_random_values_as_python_has_them(roads: Roads) -> None:
         pattern = "?a :p ?x . ?a :q ?y FILTER (:near(?x, ?y)) BIND (:mix(?x, ?y) AS ?m)"
         limited = "GRAPH <http://example.org/kb> { ?a :limit ?l FILTER (:mix(?l, ?l) < 20) }"
         text = query(f"{pattern} {limited if known else ''}")
-        for _ in range(20):
+        for _ in range(count):
             events, expected = [], Counter[Any]()
             for time in range(draw.randrange(1, 12)):
                 facts = {(f"a{draw.randrange(3)}", draw.choice("pq"), draw.choice(VALUES)) for _ in range(9)}
@@ -158,7 +159,7 @@ def test_random_values_as_python_has_them(roads: Roads) -> None:
                 text, [spaseq.GraphEvent(e.stream, e.time * 10**9, e.triples) for e in events], known=known
             ):
                 assert found == expected
-    assert kept > 50 and 5 < unbound < kept
+    assert kept > 2 * count and 0 < unbound < kept
 
 
 SAME = [

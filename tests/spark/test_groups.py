@@ -166,12 +166,12 @@ def test_time_alone_may_end_a_stretch_of_time() -> None:
 
 
 def test_random_groups_in_a_stream() -> None:
-    assert sum(_compare_stream(seed) > 0 for seed in range(12)) > 5
+    assert sum(_compare_stream(seed) > 0 for seed in range(4)) > 1
 
 
 @pytest.mark.slow
 def test_many_random_groups_in_a_stream() -> None:
-    assert sum(_compare_stream(seed) > 0 for seed in range(12, 600)) > 300
+    assert sum(_compare_stream(seed) > 0 for seed in range(4, 600)) > 300
 
 
 @pytest.mark.slow

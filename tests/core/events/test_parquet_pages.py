@@ -45,7 +45,7 @@ _BOMBS: dict[str, Callable[[], Any]] = {
 
 
 @pytest.mark.parametrize("name", _BOMBS)
-@pytest.mark.parametrize("version", ["1.0", "2.0"])
+@pytest.mark.parametrize("version", [pytest.param("1.0", marks=pytest.mark.slow), "2.0"])
 def test_a_bomb_is_refused_or_read_in_few_rows(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, version: str
 ) -> None:
