@@ -109,7 +109,7 @@ def find_ranks(order: ast.Order, limit: int | None, program: Program, labelled: 
             break
         sums.append(found)
     signs = tuple(1 if key.descending else -1 for key in order.keys[: len(sums)])
-    placed = _placed(program.cea) if len(sums) == len(order.keys) else 0
+    placed = _places(program.cea) if len(sums) == len(order.keys) else 0
     return Ranks(tuple(sums), signs, placed, limit)
 
 
@@ -197,9 +197,9 @@ def _takes_last(cea: CEA, variable: str) -> bool:
     return all(t.marks and variable in labels[t.label] for t in last)
 
 
-def _placed(cea: CEA) -> int:
-    """How many positions of a match decide between ties, the start first. The next ones do if all runs in a state have
-    taken as many events; the last one is the same for all. O(transitions)."""
+def _places(cea: CEA) -> int:
+    """The number of positions of a match that decide between ties, the start first. The next ones do if all runs in a
+    state have taken as many events. The last one is the same for all. O(transitions)."""
     taken = {INITIAL: 0}
     todo = [INITIAL]
     while todo:
@@ -234,9 +234,9 @@ class Ranking:
         self._best: NodeBest | None = None
 
     @property
-    def held(self) -> list[Any]:
-        """What it holds in memory."""
-        return [] if self._best is None else self._best.held
+    def arrays(self) -> list[np.ndarray]:
+        """Those in memory."""
+        return [] if self._best is None else self._best.arrays
 
     def rank(self, found: Iterable[MatchBatch], history_of: Callable[[MatchBatch], History]) -> Iterator[MatchBatch]:
         """Matches in place of nodes: of each event the first ones, all that may tie with the last one, and maybe
@@ -257,7 +257,7 @@ class Ranking:
             yield from self._best.find(part.nodes, which, weights, used, slack, labelled=labelled)
 
     def _weigh(self, nodes: Nodes, history: History) -> tuple[np.ndarray, np.ndarray]:
-        """What each node adds: a row of weights, and these, float64 (rows, values)."""
+        """The row of weights that each node adds, and these weights: int64 (nodes,), float64 (rows, values)."""
         marks = np.flatnonzero(nodes.pairs[:, 1] < 0)
         places, own = different(-1 - nodes.pairs[marks, 1])
         positions, labels = places >> nodes.bits, places & ((1 << nodes.bits) - 1)
@@ -277,8 +277,8 @@ class Ranking:
         return which, weights
 
     def _values(self, number: int, events: Any) -> np.ndarray:
-        """What these events add by a term: float64 (n,), with infinity for what is not known. Notes how far sums are
-        exact."""
+        """The numbers that these events add by a term: float64 (n,), infinity if one is not known. Notes how far sums
+        are exact."""
         place, term = self._terms[number]
         sum_, sign = self._ranks.sums[place], self._ranks.signs[place]
         unknown = np.full(len(events), np.inf)
@@ -330,7 +330,7 @@ class Ranking:
         return base
 
     def _precision(self) -> tuple[int, float]:
-        """How many of the numbers decide, and by how much the last may be wrong, twice: 0 if all are exact."""
+        """The number of numbers that decide, and twice the error of the last one: 0 if all are exact."""
         at = 0
         for used, sum_ in enumerate(self._ranks.sums, 1):
             own = slice(at, at + len(sum_.terms))
@@ -349,8 +349,8 @@ class Ranking:
         return len(self._ranks.sums) + self._ranks.placed, 0.0
 
     def _is_apart(self, first: int, sum_: Sum, most: float) -> bool:
-        """True if sums of one event that are different are so by more than `most`, and those that are not are of the
-        same numbers: then only one term is free, and its values are decimal numbers of few digits."""
+        """True if different sums of one event are so by more than `most`, and equal sums are of the same numbers. Then
+        only one term is free, and its values are decimal numbers of few digits."""
         if len(sum_.free) > 1 or self._wide[first : first + len(sum_.terms)].any():
             return False
         return all(

@@ -411,7 +411,7 @@ class CompiledQuery(compiled.CompiledQuery):
         yield from ("  " + line for line in (*program.explain().splitlines(), *growth))
 
     def _explain_order(self, limit: ast.Limit | None) -> Iterator[str]:
-        """How the first matches of an event are found."""
+        """The lines on the order of the matches of an event."""
         first = "" if limit is None else f", of which the first {limit.count:,} are reported"
         if isinstance(self.ranks, Ranks):
             yield f"order: the best matches of each event are found by the nodes that matches share, and sorted{first}"

@@ -183,7 +183,9 @@ class Run(Recognition):
 
     def held(self, outside: Parts = MappingProxyType({}), ignored: Iterable[Any] = ()) -> Memory:
         """The bytes that it holds in memory, and those held `outside`, but for objects reached from `ignored`."""
-        own: Parts = {"events": [self.past], "waiting": [self._groups]}
+        ranking = None if self.ordering is None else self.ordering.ranking
+        buffers = [] if ranking is None else ranking.arrays
+        own: Parts = {"events": [self.past], "waiting": [self._groups], "buffers": buffers}
         return self.measured(own, outside, [*ignored, self.lowered], len(self.past))
 
     def batch(self, events: EventBatch) -> EngineBatch:

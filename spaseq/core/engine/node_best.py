@@ -52,8 +52,8 @@ class NodeBest:
         self._places = np.zeros(_PLACES, np.int64)
 
     @property
-    def held(self) -> list[np.ndarray]:
-        """The arrays that it holds."""
+    def arrays(self) -> list[np.ndarray]:
+        """All of them."""
         return [*self._ranks, *self._search, self._matches, self._places]
 
     def find(
@@ -89,7 +89,7 @@ class NodeBest:
                 self._search = self._search._replace(**{n: self._double(getattr(self._search, n)) for n in names})
 
     def _flush(self, bits: int, labelled: bool) -> MatchBatch:
-        """What the kernel has written."""
+        """The matches that the kernel has written."""
         st = self._search.st
         count, places = int(st[s.B_MATCHES]), self._places[: st[s.B_PLACES]]
         st[[s.B_MATCHES, s.B_PLACES]] = 0

@@ -2,12 +2,15 @@
 
 A match has a *sum*: one number or several, of which the first that differ decide. The greatest sum below each node is a
 bound for every way from a root down to it. A search that goes on with the way of the greatest bound meets the matches
-in order of their sums. It is over behind the k-th one: what is left with a bound as great as the k-th sum is walked
-depth first, each step of which leads to a match that is wanted.
+in order of their sums. It is over behind the k-th one. Ways with a bound as great as the k-th sum are then walked depth
+first, and each step leads to a match that is wanted.
 
 Unions would be in the way: a chain of them is as long as the window. So a node has its output nodes as a heap, the
 best of which is on top. That of a union is melded of those of its sides, which stay as they are: leftist heaps share
 rows, and a meld makes O(log n) new ones.
+
+Arguments of several: `ranks` and `search` are the named tuples of `layout`, `node` is a row of choices or NIL, `at` the
+last row of a trail. `placed`, `used` and `slack` are as of `find_best`.
 """
 
 # mypy: disable-error-code="no-untyped-def"
@@ -46,8 +49,8 @@ from spaseq.core.tecs.kernels.layout import NIL
 
 @kernel
 def is_less(one, i, a, two, j, b, used, slack):
-    """True if the sum in row i of `one`, from column `a` on, is less than that in row j of `two`, from column `b` on:
-    by more than `slack` in the last of the `used` numbers."""
+    """True if a sum is less than another, by more than `slack` in the last of the `used` numbers. The sums are in row i
+    of `one` from column `a` on, and in row j of `two` from column `b` on."""
     for c in range(used - 1):
         if one[i, a + c] != two[j, b + c]:
             return one[i, a + c] < two[j, b + c]
@@ -80,7 +83,7 @@ def meld_choices(ranks, st, one, two):
 
 @kernel
 def add_choice(choices, st, node, left, right):
-    """A new row of `choices` for an output node, above two others; its number."""
+    """A new row of `choices` for an output node, above the rows `left` and `right`; its number."""
     row = st[B_CHOICES]
     st[B_CHOICES] = row + 1
     choices[row, C_NODE] = node
@@ -155,8 +158,8 @@ def push_way(search, node, at):
 
 @kernel
 def pop_way(search):
-    """Take the way of the greatest bound from the heap, or the last one once the order does not matter; its row of
-    choices and the last row of its trail. Row 1 of `search.spare` gets its sum."""
+    """Take the way of the greatest bound from the heap. Once the order does not matter it is the last one. Returns its
+    row of choices and the last row of its trail; row 1 of `search.spare` gets its sum."""
     heap, sums = search.heap, search.heap_sums
     values = search.tops.shape[1]
     last = search.st[B_WAYS] - 1

@@ -118,12 +118,12 @@ class Nodes(NamedTuple):
 
 
 class Ranks(NamedTuple):
-    """What is known of nodes that were written, by their numbers.
+    """Rows for nodes that were written, by their numbers.
 
-    `top` int64 (n,): the best of the output nodes that a way from the node may go on with, a row of `choices`. Of
-    output nodes: `below` int64 (n, 3), the node below, the place, and how many
-    events the best way down marks; `own` float64 (n, values), what the event adds;
-    `best` float64 (n, values), the greatest sum of the runs below. `choices` int64 (c, CHOICE_COLUMNS): leftist heaps
+    `top` int64 (n,): the best of the output nodes that a way from the node may go on with, a row of `choices`.
+    Others are of output nodes. `below` int64 (n, 3): the node below, the place, and how many events the best way down
+    marks. `own` float64 (n, values): what the event adds. `best` float64 (n, values): the greatest sum of the runs
+    below. `choices` int64 (c, CHOICE_COLUMNS): leftist heaps
     that share rows. `path` int64 (p,): scratch of `meld_choices`.
     """
 
@@ -137,7 +137,7 @@ class Ranks(NamedTuple):
 
 class Search(NamedTuple):
     """The state of a search for the best matches below a root. A *way* leads from the root down to a row of `choices`,
-    or NIL at its end; with it go the last row of its trail, and the sum of what it has marked.
+    or NIL at its end. It has the last row of its trail, and the sum of its marks.
 
     `heap` int64 (h, 2) and `heap_sums` float64 (h, 2 * values): ways, with their sums and their bounds behind. `stack`
     int64 (s, 3) and `stack_sums` float64 (s, values): ways, the third column is the length of the trail then. `trail`
