@@ -99,7 +99,7 @@ def _draw(rng: random.Random) -> OrderedCase:
         if query.strategy == "ANY":
             query = replace(query, strategy="ALL")
         names = [name for name in sorted(oracle_ceql_text.shown(query.formula)) if ">" not in name]
-        if names:
+        if names and (query.after is None or query.after[1] in ("", *names)):  # SELECT may have named others
             break
     base = CeqlCase(query, drawn_totals.with_decimals(rng, base.events))
     keys = tuple(_key(rng, names) for _ in range(rng.choice((1, 1, 2))))
