@@ -14,7 +14,7 @@ has those of several queries together.
 * `groups`: The rows of GROUP BY KEY and of GROUP BY 1 HOUR: those of events, added up.
 * `typed`: Rows of matches as objects of a class of the user's.
 * `matches`: Matches as objects, or in columns.
-* `ordering`: ORDER BY: the matches of each event in the order of their keys, and with LIMIT the first ones;
-* `ranking`: these, found over the nodes that matches share, without a list.
+* `ordering`: ORDER BY: the matches of each event in the order of their keys, and with LIMIT the first ones.
+* `ranking`: The first matches of ORDER BY with LIMIT, found over the nodes that matches share.
 * `named`: Matches of several queries in one order: pairs of a query's name and a match, or a table of all.
 """

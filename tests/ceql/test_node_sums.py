@@ -34,10 +34,16 @@ def stream(seed: int, count: int) -> list[dict[str, Any]]:
 
 
 def rows(query: ceql.Query, events: list[dict[str, Any]], cuts: random.Random | None = None) -> list[Any]:
-    """The rows, of one run, or of batches of any length with snapshots between some of them."""
+    """The rows, as `matches` has them."""
+    return [(match.end, match.row) for match in matches(query, events, cuts)]
+
+
+def matches(query: ceql.Query, events: list[dict[str, Any]], cuts: random.Random | None = None) -> list[ceql.Match]:
+    """The matches of one run; or, with `cuts`, of batches of any length, between some of them a snapshot, or nodes that
+    are numbered anew."""
     if cuts is None:
-        return [(match.end, match.row) for match in query.run(events)]
-    session, found, at = query.open(), [], 0
+        return list(query.run(events))
+    session, found, at = query.open(), list[ceql.Match](), 0
     while at < len(events):
         size = cuts.choice((1, 1, 7, 40))
         found += session.push(events[at : at + size])
@@ -46,7 +52,7 @@ def rows(query: ceql.Query, events: list[dict[str, Any]], cuts: random.Random | 
             session = query.open(session.snapshot())
         elif cuts.random() < 0.2:
             session._run.evaluator.number_anew()  # type: ignore[union-attr]
-    return [(match.end, match.row) for match in [*found, *session.close()]]
+    return [*found, *session.close()]
 
 
 @pytest.mark.parametrize("formula", [*PLAIN, SETS])

@@ -12,6 +12,7 @@ import pytest
 import ceql
 from ceql.results.ranking import Ranks
 from spaseq.core.errors import BudgetExceeded, EventError
+from tests.ceql.test_node_sums import matches
 
 FORMULAS = (
     "A AS a ; B AS b ; C AS c",
@@ -48,19 +49,8 @@ def stream(seed: int, count: int) -> list[dict[str, Any]]:
 
 
 def positions(query: ceql.Query, events: list[dict[str, Any]], cuts: random.Random | None = None) -> list[Any]:
-    """The matches, of one run, or of batches of any length with snapshots between some of them."""
-    if cuts is None:
-        return [(match.end, match.positions) for match in query.run(events)]
-    session, found, at = query.open(), [], 0
-    while at < len(events):
-        size = cuts.choice((1, 1, 7, 40))
-        found += session.push(events[at : at + size])
-        at += size
-        if cuts.random() < 0.1:
-            session = query.open(session.snapshot())
-        elif cuts.random() < 0.2:
-            session._run.evaluator.number_anew()  # type: ignore[union-attr]
-    return [(match.end, match.positions) for match in [*found, *session.close()]]
+    """The matches, of one run or in cuts."""
+    return [(match.end, match.positions) for match in matches(query, events, cuts)]
 
 
 def first(found: list[Any], most: int) -> list[Any]:

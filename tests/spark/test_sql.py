@@ -143,9 +143,17 @@ def _slow(*given: Any) -> Any:
     ("arguments", "error", "said"),
     [
         ("TABLE(logins), 'SELECT WHERE'", QuerySyntaxError, "the query ends too early"),
-        _slow("TABLE(logins), 'SELECT * WHERE A AS a FILTER a[x > 3]'", QuerySemanticsError, "attribute x"),
+        _slow(
+            "TABLE(logins), 'SELECT * WHERE A AS a FILTER a[x > 3]'",
+            QuerySemanticsError,
+            "no event has an attribute x",
+        ),
         (f"TABLE(logins), '{TEXT}', time => 'nope'", EventError, "no column 'nope'"),
-        _slow(f"TABLE(logins), '{TEXT}', order_by => 'nope'", EventError, "there are: user, Type, time"),
+        _slow(
+            f"TABLE(logins), '{TEXT}', order_by => 'nope'",
+            EventError,
+            "no column 'nope'; there are: user, Type, time",
+        ),
         (f"TABLE(logins), '{TEXT}', tyme => 'time'", OptionError, "there is no option tyme"),
         _slow(f"TABLE(logins), '{TEXT}', partitions => 0", OptionError, "partitions=0"),
         _slow(f"TABLE(logins), '{TEXT}', delimiter => ';'", OptionError, "Spark reads the files"),
