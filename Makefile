@@ -30,9 +30,11 @@ run: $(VENV)/kernels check-java
 		--stream S1=$(GRID)/power.nq --stream S2=$(GRID)/weather.nq --stream S3=$(GRID)/storage.nq \
 		--kb http://smartgrid.org/db=$(GRID)/kb.ttl
 
-# Several processes at a time; tests/conftest.py says which of them runs what.
+# Several processes at a time; tests/conftest.py says which of them runs what. One more than there are processors, as
+# tests of Spark wait for a third of their time.
+PROCESSES ?= $(shell $(PYTHON) -c "import os; print(min(4, (os.cpu_count() or 1) + 1))")
 test: $(STAMP) check-java lint
-	$(BIN)/python -m pytest -q -n auto --maxprocesses 4
+	$(BIN)/python -m pytest -q -n $(PROCESSES)
 
 test-slow: $(STAMP) check-java
 	$(BIN)/python -m pytest -q -n auto --maxprocesses 4 -m "random or slow or spark"

@@ -314,7 +314,7 @@ def test_tuples_on_spark(text: str, tmp_path: Path, spark_session: Any) -> None:
 @pytest.mark.spark
 @pytest.mark.parametrize(("shape", "window"), [
     pytest.param(GRAPHS[1], "", marks=pytest.mark.slow),
-    (GRAPHS[4], WINDOWS[1]),
+    pytest.param(GRAPHS[4], WINDOWS[1], marks=pytest.mark.slow),
     pytest.param(GRAPHS[5], WINDOWS[2], marks=pytest.mark.slow),
 ])  # fmt: skip
 def test_graphs_on_spark(shape: str, window: str, tmp_path: Path, spark_session: Any) -> None:

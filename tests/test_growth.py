@@ -58,8 +58,10 @@ def _held(run: Callable[[int], None], first: int, end: int) -> Counter[str]:
     return Counter(kind for kind in kinds if kind.startswith((*_OURS, "builtins.dict", "builtins.function")))
 
 
-@pytest.mark.parametrize("compiles", [True, False], ids=["queries", "sessions"])
-@pytest.mark.parametrize("language", ["ceql", "spaseq"])
+@pytest.mark.parametrize(("language", "compiles"), [
+    ("ceql", True), ("spaseq", False),
+    pytest.param("ceql", False, marks=pytest.mark.slow), pytest.param("spaseq", True, marks=pytest.mark.slow),
+])  # fmt: skip
 def test_what_is_done_with_is_forgotten(language: str, compiles: bool) -> None:
     """What the first queries leave behind is the caches' first contents. Of eighty others each would leave one more."""
     known: dict[str, Any] = {"ceql": ceql.compile("SELECT * WHERE A ; B"), "spaseq": spaseq.compile(

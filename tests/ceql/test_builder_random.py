@@ -118,7 +118,7 @@ def test_random_queries() -> None:
 
 
 def test_matches_of_random_queries() -> None:
-    _same_matches(20, 12, KINDS)
+    _same_matches(10, 16, KINDS)
 
 
 @pytest.mark.random

@@ -91,7 +91,9 @@ def reported(query: ceql.Query, stream: list[dict[str, Any]], rng: random.Random
     return sorted(found)
 
 
-@pytest.mark.parametrize("formula", FORMULAS)
+@pytest.mark.parametrize(
+    "formula", [pytest.param(formula, marks=[pytest.mark.slow] if i % 2 else []) for i, formula in enumerate(FORMULAS)]
+)
 def test_the_kernels_and_the_runs_agree(formula: str, monkeypatch: pytest.MonkeyPatch) -> None:
     rng = random.Random(formula)
     for ending in ENDINGS:

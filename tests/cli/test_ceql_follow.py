@@ -101,7 +101,8 @@ def _number(cell: str) -> Any:
         return cell
 
 
-@pytest.mark.parametrize("form", ["csv", "tsv", "jsonl"])
+# TSV is CSV with another delimiter.
+@pytest.mark.parametrize("form", ["csv", pytest.param("tsv", marks=pytest.mark.slow), "jsonl"])
 @pytest.mark.parametrize("query", QUERIES.values(), ids=QUERIES)
 def test_whatever_comes_together_it_is_the_run_over_the_whole(
     query: str, form: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]

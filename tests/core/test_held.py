@@ -69,7 +69,12 @@ _SHAPES: dict[str, tuple[Callable[[], tuple[Any, Push]], str]] = {
 }
 
 
-@pytest.mark.parametrize("shape", _SHAPES)
+_QUICK = ("keys", "an order", "graphs, a join")
+
+
+@pytest.mark.parametrize(
+    "shape", [pytest.param(shape, marks=[] if shape in _QUICK else [pytest.mark.slow]) for shape in _SHAPES]
+)
 def test_what_grows_is_near_what_was_allocated(shape: str) -> None:
     """All of it, and that the part grows which the shape is about."""
     session, push = _SHAPES[shape][0]()

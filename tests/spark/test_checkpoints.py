@@ -52,6 +52,7 @@ def test_a_checkpoint_says_what_it_is_of(tmp_path: Path, spark: Any) -> None:
             _run(spark, tmp_path, other, **more)
 
 
+@pytest.mark.slow  # five streams of Spark
 def test_columns_that_are_read_belong_to_what_a_checkpoint_of_tuples_is_of(tmp_path: Path, spark: Any) -> None:
     query = ceql.compile("SELECT * FROM S WHERE A; B WITHIN 3 EVENTS")
     words: dict[str, Any] = {"checkpoint": str(tmp_path / "state"), "output": str(tmp_path / "out"), "tasks": 1,

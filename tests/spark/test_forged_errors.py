@@ -158,6 +158,7 @@ def test_a_batch_says_what_the_event_says_and_runs_nothing(
     assert os.listdir() == ["in"]
 
 
+@pytest.mark.slow  # a batch goes the same way
 def test_a_stream_does_so_too(tmp_path: Path, spark: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     running = spaseq.spark.start(QUERY, spark, {"S": _quads(tmp_path)}, checkpoint=str(tmp_path / "state"),

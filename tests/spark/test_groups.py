@@ -166,7 +166,7 @@ def test_time_alone_may_end_a_stretch_of_time() -> None:
 
 
 def test_random_groups_in_a_stream() -> None:
-    assert sum(_compare_stream(seed) > 0 for seed in range(4)) > 1
+    assert sum(_compare_stream(seed) > 0 for seed in range(2, 4)) > 1
 
 
 @pytest.mark.slow

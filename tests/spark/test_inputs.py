@@ -89,6 +89,7 @@ def test_seventy_files_are_as_many_inputs_of_a_few_tasks(many: Path) -> None:
 
 
 @pytest.mark.spark
+@pytest.mark.slow  # how they are dealt is tried above
 def test_seventy_files_have_the_matches_of_one_after_another(
     many: Path, spark: Any, caplog: pytest.LogCaptureFixture
 ) -> None:

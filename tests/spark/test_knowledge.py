@@ -99,7 +99,8 @@ def test_explain_says_how_it_is_joined(folder: Path, spark: Any) -> None:
 
 
 @pytest.mark.parametrize(("rows", "threshold", "join"), [
-    (1000, "10MB", "BroadcastHashJoin"), (2, "10MB", "SortMergeJoin"),
+    (1000, "10MB", "BroadcastHashJoin"),
+    pytest.param(2, "10MB", "SortMergeJoin", marks=pytest.mark.slow),  # as a DataFrame left on Spark is joined
     pytest.param(1000, "-1", "SortMergeJoin", marks=pytest.mark.slow),  # sorting both sides is quick above
 ])  # fmt: skip
 def test_files_are_joined_by_spark(rows: int, threshold: str, join: str, folder: Path, spark: Any) -> None:
@@ -120,7 +121,12 @@ def test_files_are_joined_by_spark(rows: int, threshold: str, join: str, folder:
 
 
 @pytest.mark.parametrize(
-    "clause", ["?r :label ?f ; :label ?F . FILTER (STR(?f) < STR(?F))", '?r :label "cold"@EN'], ids=["case", "tag"]
+    "clause",
+    [
+        pytest.param("?r :label ?f ; :label ?F . FILTER (STR(?f) < STR(?F))", marks=pytest.mark.slow),
+        '?r :label "cold"@EN',
+    ],
+    ids=["case", "tag"],
 )
 def test_terms_and_variables_are_told_apart_as_locally(clause: str, folder: Path, spark: Any, tmp_path: Path) -> None:
     (tmp_path / "kb.ttl").write_text(

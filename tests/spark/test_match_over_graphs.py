@@ -90,6 +90,7 @@ def test_times_and_terms_come_in_the_form_that_is_asked_for(spark: Any) -> None:
     assert (row["y"]["type"], row["y"]["language"], row["y"]["value"]) == ("literal", "de", "hä\nll")
 
 
+@pytest.mark.slow  # `test_streams.py` has such streams
 def test_a_stream_gives_the_rows_of_a_batch(folder: Path, spark: Any, tmp_path: Path, quads: Any) -> None:
     query = spaseq.compile(Case("knowledge", "A; B", clauses="WITHIN 9 SECONDS", more={"A": FLOOR}).query())
     messages = _messages(folder)

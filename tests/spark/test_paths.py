@@ -93,8 +93,10 @@ def _repeats(clause: str) -> bool:
     return "+" in clause or "*" in clause
 
 
-# By joins is slow: `test_a_query_with_paths_over_large_knowledge` goes that way, too.
-@pytest.mark.parametrize("way", ["tasks", pytest.param("joins", marks=pytest.mark.slow), "graphframes"])
+# Slow: `test_a_query_with_paths_over_large_knowledge` goes by joins, too, and `test_graphs.py` by GraphFrames.
+@pytest.mark.parametrize(
+    "way", ["tasks", *(pytest.param(way, marks=pytest.mark.slow) for way in ("joins", "graphframes"))]
+)
 @pytest.mark.parametrize("clause", [pytest.param(c, marks=[] if c == QUICK else [pytest.mark.slow]) for c in CLAUSES])
 def test_clauses_are_as_on_a_graph_in_one_place(
     clause: str, way: str, spark: Any, monkeypatch: pytest.MonkeyPatch

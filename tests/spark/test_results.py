@@ -107,6 +107,7 @@ def _rows(table: Any) -> list[str]:
 _AGAIN = (
     "sliding", "keys not selected", "two graphs", "partly bound", "starting", "counted windows of keys",
     "keys without window", "nested knowledge", "own instants", "conjunction or", "knowledge in keys", "next",
+    "counted windows", "strict and iteration", "lateness",
 )  # fmt: skip
 """Slow, as quick cases have the same plan: "any", "sliding and what comes behind", "keys", "knowledge" and the like."""
 _CASES = [pytest.param(c, id=c.name, marks=[pytest.mark.slow] if c.name in _AGAIN else []) for c in CASES]

@@ -47,7 +47,7 @@ def write_claims(path: Path) -> None:
                 file.write(f'{who} <{NS}label> "a \\"b\\"\\n"@en--{rng.choice(("ltr", "rtl"))} {graph} .\n')
 
 
-@pytest.mark.parametrize("query", [QUERY, NODES])
+@pytest.mark.parametrize("query", [QUERY, pytest.param(NODES, marks=pytest.mark.slow)])
 def test_files_and_lines(query: str, spark: Any, tmp_path: Path) -> None:
     path, kb = tmp_path / "claims.nq", tmp_path / "kb.ttl"
     write_claims(path)

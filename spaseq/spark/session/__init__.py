@@ -7,6 +7,7 @@
 * `collecting`: The rows of a frame on the driver, with clear errors.
 * `connecting`: What a session is asked beyond DataFrames, also through Spark Connect.
 * `failures`: Errors across the process boundary: raised in a worker, caught on the driver as the same object.
+* `garbage`: Collections of garbage in Spark's workers.
 * `keeping`: Results of a job that later jobs read again, kept by the cluster.
 * `storage`: Files on any file system that Spark reads, read by Python.
 * `spreading`: Numbers that Spark's hash puts into different tasks, known without a job.

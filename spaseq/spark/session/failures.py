@@ -38,6 +38,7 @@ from spaseq.core.errors import (
     SpaseqError,
     UnsupportedFeature,
 )
+from spaseq.spark.session.garbage import spare_what_lasts
 
 MARK: Final = f"spaseq-error-{secrets.token_hex(16)}="
 """The mark of this process, for errors of the workers that it starts."""
@@ -84,8 +85,11 @@ def carried(generator: Callable[..., Iterator[Any]], *given: Any) -> Callable[..
 
 def carry(mark: str, generator: Callable[..., Iterator[T]], *given: Any) -> Iterator[T]:
     """Run a generator function in a worker; the SpaseqErrors that it raises get the driver's `mark`."""
-    with carrying(mark):
-        yield from generator(*given)
+    try:
+        with carrying(mark):
+            yield from generator(*given)
+    finally:
+        spare_what_lasts()
 
 
 @contextmanager

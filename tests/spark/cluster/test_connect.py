@@ -35,6 +35,7 @@ def _answers(url: str, ways: str, folder: Path) -> list[Any]:
     return [json.loads(line) for line in done.stdout.splitlines()]
 
 
+@pytest.mark.slow  # a server of its own and its clients take more than a minute
 def test_batches_through_a_server(server: str, tmp_path: Path) -> None:
     for found, expected in _answers(server, "tuples,sql,batch", tmp_path):
         assert found == expected != []
