@@ -284,16 +284,17 @@ def code(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """A code for each value of a column, and the first row of each code: int64. `values`: of 8 bytes or truths, 0.0 and
     -0.0 being equal, NaN having any codes. Codes have no order that means anything. O(n) expected.
 
-    PERF: a hash table of a kernel, unless kernels are interpreted: then numpy sorts.A million
-    integers in batches of 262,144, ns each, beside `np.unique`: of 20 values 3 and 50, of 3,000 8 and 75, of 100,000
-    41 and 88 (2026-11-27, a busy machine).
+    PERF: a hash table of a kernel, unless kernels are interpreted: then numpy sorts. Integers in batches of 262,144, ns
+    each, beside `np.unique`: of 20 values 3 and 50, of 3,000 8 and 75, of 100,000 41 and 88 (2026-11-27, a busy
+    machine).
     """
     from spaseq.core.engine.kernels import keys as kernels
 
     hashes = not interprets(kernels.code_values)
     st, size = np.zeros(3, np.int64), min(_SLOTS, 1 << (2 * len(values)).bit_length())
     if hashes:
-        bits = (values + 0.0).view(np.int64) if values.dtype.kind == "f" else values.astype(np.int64, copy=False)
+        # A copy, as kernels are compiled anew for arrays that are read-only.
+        bits = (values + 0.0).view(np.int64) if values.dtype.kind == "f" else values.astype(np.int64)
         codes, firsts = np.empty((2, len(bits)), np.int64)
     while hashes:
         kernels.code_values(bits, codes, firsts, np.zeros((size, 2), np.int64), st)
