@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from spaseq.core import jit
 from spaseq.core.engine import Window
-from spaseq.core.engine.kernels.keys import FACTOR, scattered
+from spaseq.core.engine.kernels.keys import FACTOR, hash_of
 from spaseq.core.engine.program.partitions import code
 from spaseq.core.engine.program.window import Lows
 from spaseq.core.errors import OptionError
@@ -195,7 +195,7 @@ def test_codes_tell_values_apart(monkeypatch: pytest.MonkeyPatch, compiled: bool
     products = [(n << 46) * pow(FACTOR, -1, 1 << 64) % (1 << 64) for n in range(6_000)]  # 18 bits above the slot's
     meeting = np.array([x ^ x >> 32 for x in products if x < 1 << 63], np.int64)
     with np.errstate(over="ignore"):
-        assert len({int(scattered.interpreted(value)) & 0xFFFF for value in meeting[:100]}) == 1
+        assert len({int(hash_of.interpreted(value)) & 0xFFFF for value in meeting[:100]}) == 1
     whole = (rng.integers(0, 30, 500), rng.integers(LEAST, MOST, 5_000), np.zeros(0, np.int64))
     for values in (*whole, meeting, rng.integers(-2, 3, 500) * -0.25, np.arange(9) > 4):
         codes, firsts = code(values)

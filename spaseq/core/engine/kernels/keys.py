@@ -12,7 +12,7 @@ FACTOR = 0x1E3779B97F4A7C15
 
 
 @hot
-def scattered(value):
+def hash_of(value):
     """An integer whose low bits depend on all bits of `value`."""
     mixed = (value ^ (value >> 32)) * FACTOR
     return mixed ^ (mixed >> 29)
@@ -32,7 +32,7 @@ def code_values(values, codes, firsts, table, st):
     count = st[CODES]
     probes = st[PROBES]
     for code in range(count):
-        at = scattered(values[firsts[code]]) & mask
+        at = hash_of(values[firsts[code]]) & mask
         while table[at, 1] > 0:
             at = (at + 1) & mask
         table[at, 0] = values[firsts[code]]
@@ -40,7 +40,7 @@ def code_values(values, codes, firsts, table, st):
     row = st[ROW]
     while row < values.shape[0]:
         value = values[row]
-        at = scattered(value) & mask
+        at = hash_of(value) & mask
         while table[at, 1] > 0 and table[at, 0] != value:
             at = (at + 1) & mask
             probes += 1
