@@ -11,6 +11,7 @@ import numpy as np
 from ceql.operators.values import INT64, kind_of
 from spaseq.core.engine import Partitions
 from spaseq.core.engine.program.batch_order import first_backward
+from spaseq.core.engine.program.partitions import code
 from spaseq.core.errors import EventError
 from spaseq.core.events import (
     DurationColumn,
@@ -71,14 +72,23 @@ class Partition:
         table = np.full(len(found) + 1, -1, np.int64)
         numbers = np.empty(len(codes), np.int64)
         for start in range(0, len(codes), _ROWS):
-            self._numbers.reach(places[start].item(), int(batch.times[start]))
-            some = codes[start : start + _ROWS]
-            used = np.zeros(len(found) + 1, bool)
-            used[some] = True
-            there = np.flatnonzero(used[:-1])
-            table[there] = self._numbers.of(found if len(there) == len(found) else [found[c] for c in there.tolist()])
+            if self._numbers.reach(places[start].item(), int(batch.times[start])) or self._numbers.pauses:
+                table[:] = -1
             part = slice(start, start + _ROWS)
-            numbers[part] = self._numbers.lives(table[some], batch.positions[part], batch.times[part])
+            some, own = codes[part], numbers[part]
+            np.take(table, some, out=own, mode="wrap")
+            missing = some[own < 0]
+            self._numbers.see(own[own >= 0] if len(missing) else own)
+            if len(missing):
+                used = np.zeros(len(found) + 1, bool)
+                used[missing] = True
+                there = np.flatnonzero(used[:-1])
+                table[there] = self._numbers.of(
+                    [found[c] for c in there.tolist()] if len(there) < len(found) else found
+                )
+                own[:] = table[some]
+            if self._numbers.pauses:
+                own[:] = self._numbers.lives(own, batch.positions[part], batch.times[part])
         return numbers
 
     def codes(self, batch: EventBatch) -> np.ndarray:
@@ -102,13 +112,13 @@ class Partition:
         return codes, found
 
     def _bracket(self, batch: EventBatch, names: tuple[str, ...]) -> tuple[np.ndarray, list[Any]]:
-        codes = np.full(len(batch), -1, np.int64)
+        codes: np.ndarray | None = None
         values: list[Any] = []
         for name in names:
             column = batch.column(name)
             if isinstance(column, ListColumn | MixedColumn):
                 lists = (row for row, value in enumerate(column.values) if isinstance(value, tuple))
-                first = next((row for row in lists if codes[row] < 0), None)
+                first = next((row for row in lists if codes is None or codes[row] < 0), None)
                 if first is not None:
                     raise EventError(
                         f"attribute {name} is a list, and PARTITION BY goes by numbers, texts, truths and times",
@@ -120,9 +130,9 @@ class Partition:
             if column is not None and not isinstance(column, ListColumn):
                 more, found = _encode(column)
                 self.kinds.setdefault(names, set()).add(column.kind)
-                codes = np.where((codes < 0) & (more >= 0), more + len(values), codes)
+                codes = more if codes is None else np.where((codes < 0) & (more >= 0), more + len(values), codes)
                 values += found
-        return codes, values
+        return np.full(len(batch), -1, np.int64) if codes is None else codes, values
 
 
 def key_of(value: Any) -> Any:
@@ -142,10 +152,10 @@ def _encode(
         keys = [None if value is None else key_of(value) for value in column.values]
         places = [-1 if key is None else numbers.setdefault(key, len(numbers)) for key in keys]
         return np.array(places, np.int64), list(numbers)
-    distinct, codes = np.unique(column.values, return_inverse=True)
+    codes, firsts = code(column.values)
     if column.known is not None:
         codes = np.where(column.known, codes, -1)
-    values = distinct.tolist()
+    values = column.values[firsts].tolist()
     if isinstance(column, NumberColumn):
         return codes, values
     return codes, [(column.kind, value) for value in values]

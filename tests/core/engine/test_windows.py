@@ -11,7 +11,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from spaseq.core import jit
 from spaseq.core.engine import Window
+from spaseq.core.engine.kernels.keys import FACTOR, hash_of
+from spaseq.core.engine.program.partitions import code
 from spaseq.core.engine.program.window import Lows
 from spaseq.core.errors import OptionError
 
@@ -143,3 +146,58 @@ def test_sizes_that_are_none_are_refused() -> None:
         with pytest.raises(OptionError):
             Window(*given_window)
     Window("span", sys.float_info.max)
+
+
+@pytest.mark.parametrize("compiled", [False, True])
+def test_windows_of_events_by_key_are_those_of_the_definition(monkeypatch: pytest.MonkeyPatch, compiled: bool) -> None:
+    """Random keys in batches; partitions that are forgotten, and snapshots between batches."""
+    monkeypatch.setattr(jit, "BUDGET", 0.0 if compiled else 60.0)
+    monkeypatch.setattr(jit, "_PATIENCE", 1)
+    rng = np.random.default_rng(5)
+    for size in (0, 1, 2, 3, 5, 8, 9, 17, 100, MOST):
+        window, begin = Window("events", size), 0
+        seen: dict[int, list[int]] = {}
+        lows = Lows(window, True)
+        for count in (1, 5, 300, 60, 300):
+            keys, positions = rng.integers(-1, rng.choice([1, 3, 40]), count), np.arange(begin, begin + count)
+            begin += count
+            expected = []
+            for key, position in zip(keys.tolist(), positions.tolist(), strict=True):
+                own = seen.setdefault(key, [])
+                own.append(position)
+                expected.append(own[max(0, len(own) - 1 - size)])
+            rows = np.flatnonzero(rng.random(count) < 0.7)
+            assert lows.of(positions, positions, keys, rows)[0].tolist() == [expected[row] for row in rows.tolist()]
+            gone = int(rng.integers(0, 40))
+            lows.forget(np.array([gone]))
+            seen.pop(gone, None)
+            state = lows.snapshot()
+            assert {key: places.tolist() for key, places in state["recent"].items()} == {
+                key: own[max(0, len(own) - size) :] for key, own in seen.items() if size
+            }
+            lows = Lows(window, True)
+            lows.restore(state, 40)
+
+
+@pytest.mark.parametrize("key", [40, -2, 1 << 61, "0"])
+def test_a_window_of_a_partition_that_cannot_be_is_refused(key: Any) -> None:
+    lows = Lows(Window("events", 3), True)
+    with pytest.raises(OptionError, match="numbers of partitions"):
+        lows.restore({"times": None, "positions": np.zeros(0, np.int64), "recent": {key: np.zeros(1, np.int64)}}, 40)
+
+
+@pytest.mark.parametrize("compiled", [False, True])
+def test_codes_tell_values_apart(monkeypatch: pytest.MonkeyPatch, compiled: bool) -> None:
+    """Of whole numbers, doubles and truths; 0.0 is -0.0. Values that meet in one slot of the table are sorted."""
+    monkeypatch.setattr(jit, "BUDGET", 0.0 if compiled else 60.0)
+    monkeypatch.setattr(jit, "_PATIENCE", 1)
+    rng = np.random.default_rng(6)
+    products = [(n << 46) * pow(FACTOR, -1, 1 << 64) % (1 << 64) for n in range(6_000)]  # 18 bits above the slot's
+    meeting = np.array([x ^ x >> 32 for x in products if x < 1 << 63], np.int64)
+    with np.errstate(over="ignore"):
+        assert len({int(hash_of.interpreted(value)) & 0xFFFF for value in meeting[:100]}) == 1
+    whole = (rng.integers(0, 30, 500), rng.integers(LEAST, MOST, 5_000), np.zeros(0, np.int64))
+    for values in (*whole, meeting, rng.integers(-2, 3, 500) * -0.25, np.arange(9) > 4):
+        codes, firsts = code(values)
+        assert (values[firsts][codes] == values).all()
+        assert len(firsts) == len(set(values.tolist()))

@@ -6,5 +6,6 @@
 * `preference`: the best runs of NEXT and LAST, in lists of places;
 * `registers`: configurations of automata whose guards are operations on registers;
 * `sums`: aggregates over all matches of an event, in two stacks for the window;
-* `windows`: first live starts.
+* `windows`: first live starts;
+* `keys`: codes for the values of a column.
 """

@@ -348,8 +348,9 @@ class LazyEvaluator(Evaluation):
         self._begin(state["keyed"], orders)
         assert self.lows is not None
         self._space.restore(state["space"], self._tests)
-        self._lows.restore(state["lows"])
-        self.lows.restore(state["places"])
+        most = self.program.settings.partitions
+        self._lows.restore(state["lows"], most)
+        self.lows.restore(state["places"], most)
         for automaton, kept in zip(self._automata, state["automata"], strict=True):
             automaton.restore(kept, self._space)
 

@@ -13,11 +13,13 @@ import numpy as np
 
 from spaseq.core.engine.program.window import Window
 from spaseq.core.integers import in_order
+from spaseq.core.jit import interprets
 from spaseq.core.snapshot import array, expect
 
 _NONE = object()
 _LEAST: Final = -(1 << 63)
 _MOST: Final = (1 << 63) - 1
+_SLOTS: Final = 1 << 12
 
 
 class Partitions:
@@ -276,3 +278,34 @@ class Partitions:
         self._born = np.full(len(self._seen), _MOST, np.int64)
         self._last[numbers] = array(last, "times", rows=len(numbers))
         self._born[numbers] = array(born, "positions", rows=len(numbers), low=-1)
+
+
+def code(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """A code for each value of a column, and the first row of each code: int64. `values`: of 8 bytes or truths, 0.0 and
+    -0.0 being equal, NaN having any codes. Codes are in order of the values. O(n) expected, and sorts different ones.
+
+    PERF: a hash table of a kernel, unless kernels are interpreted: then numpy sorts. Measured in batches of 262,144
+    integers beside `np.unique` (2026-11-27, a busy machine). Of 20 values one took 3 ns and 50, of 3,000 8 and 75. Of
+    100,000 it took 41 and 88, without the sorting of the different ones. Rejected: codes in the order in which values
+    come. With 100,000 keys the dict of their numbers then took 200 ns an event more, as its entries lay apart.
+    """
+    from spaseq.core.engine.kernels import keys as kernels
+
+    hashes = not interprets(kernels.code_values)
+    st, size = np.zeros(3, np.int64), min(_SLOTS, 1 << (2 * len(values)).bit_length())
+    if hashes:
+        # A copy, as kernels are compiled anew for arrays that are read-only.
+        bits = (values + 0.0).view(np.int64) if values.dtype.kind == "f" else values.astype(np.int64)
+        codes, firsts = np.empty((2, len(bits)), np.int64)
+    while hashes:
+        kernels.code_values(bits, codes, firsts, np.zeros((size, 2), np.int64), st)
+        if st[kernels.ROW] == len(bits):
+            firsts = firsts[: st[kernels.CODES]]
+            order = np.argsort(values[firsts])
+            rank = np.empty_like(order)
+            rank[order] = np.arange(len(order))
+            return rank[codes], firsts[order]
+        hashes = st[kernels.PROBES] <= kernels.PATIENCE * (st[kernels.ROW] + 64)
+        size *= 4
+    _, firsts, codes = np.unique(values, return_index=True, return_inverse=True)
+    return codes, firsts

@@ -23,8 +23,8 @@ from typing import TYPE_CHECKING, Any, Final, Literal, overload
 
 import numpy as np
 
+from spaseq.core.engine.program.recent import RecentOfKeys
 from spaseq.core.errors import OptionError
-from spaseq.core.integers import in_order
 from spaseq.core.jit import attempt_rows
 from spaseq.core.snapshot import array, expect
 
@@ -237,7 +237,7 @@ class Lows:
     """Computes the first live start of each row, and the position before which nothing will be read again.
 
     Times never run backwards, hence the first live start never does within a substream. What a window to come may
-    reach is kept: `times` and `positions`, or of each partition its `recent` positions.
+    reach is kept: `times` and `positions`, or the `recent` positions of each partition.
     """
 
     def __init__(self, window: Window, partitioned: bool) -> None:
@@ -245,7 +245,9 @@ class Lows:
         self.partitioned = partitioned
         self.times: np.ndarray | None = None
         self.positions: np.ndarray = np.zeros(0, np.int64)
-        self.recent: dict[int, np.ndarray] = {}
+        self.recent: RecentOfKeys | None = (
+            RecentOfKeys(int(window.size)) if partitioned and window.per_partition else None
+        )
 
     def of(
         self, positions: np.ndarray, places: np.ndarray, keys: np.ndarray | None, rows: np.ndarray | None = None
@@ -260,8 +262,8 @@ class Lows:
         if not self.window.is_bounded:
             zeros = np.zeros(len(rows), np.int64)
             return zeros, zeros
-        if self.window.per_partition and keys is not None:
-            return self._in_partition(positions, keys)[rows], np.zeros(len(rows), np.int64)
+        if self.recent is not None and keys is not None:
+            return self.recent.first(positions, keys)[rows], np.zeros(len(rows), np.int64)
         lows = self._in_all(positions, places, rows)
         return lows, lows
 
@@ -305,27 +307,10 @@ class Lows:
         bounds[asked] = self.window.bounds(ends[asked])
         return bounds
 
-    def _in_partition(self, positions: np.ndarray, keys: np.ndarray) -> np.ndarray:
-        size = int(self.window.size)
-        lows = np.zeros(len(positions), np.int64)
-        order = in_order(keys)
-        bounds = np.flatnonzero(np.diff(keys[order])) + 1
-        for rows in np.split(order, bounds):
-            if not len(rows):
-                continue
-            key = int(keys[rows[0]])
-            before = self.recent.get(key, np.zeros(0, np.int64))
-            places = np.concatenate([before, positions[rows]])
-            index = np.maximum(np.arange(len(before), len(places)) - size, 0)
-            lows[rows] = places[index]
-            self.recent[key] = places[max(0, len(places) - size) :].copy()
-        return lows
-
     def forget(self, keys: np.ndarray) -> None:
         """No row of these partitions comes any more; their numbers are those of others then."""
-        if self.recent:
-            for key in keys.tolist():
-                self.recent.pop(key, None)
+        if self.recent is not None:
+            self.recent.forget(keys)
 
     def keep(self, starts: np.ndarray) -> None:
         """Forgets the events that are none of `starts`, as first live starts are only compared with those of runs. Of a
@@ -336,19 +321,21 @@ class Lows:
 
     def snapshot(self) -> dict[str, Any]:
         """The events that windows to come may still hold, as plain values."""
-        return {"times": self.times, "positions": self.positions, "recent": self.recent}
+        recent = {} if self.recent is None else self.recent.snapshot()
+        return {"times": self.times, "positions": self.positions, "recent": recent}
 
-    def restore(self, state: dict[str, Any]) -> None:
-        """The opposite of `snapshot`."""
-        times, self.recent = state["times"], dict(state["recent"])
+    def restore(self, state: dict[str, Any], most: int) -> None:
+        """The opposite of `snapshot`; `most`: the budget for partitions."""
+        times = state["times"]
         self.positions = array(state["positions"], "positions", low=0)
         self.times = None if times is None else np.array(times, times.dtype)
         if times is not None:
             expect(times.dtype in (np.int64, np.float64) and times.shape == self.positions.shape, "a time for each")
             expect((times[1:] >= times[:-1]).all() and (np.diff(self.positions) >= 0).all(), "events in order")
             expect(np.isfinite(times).all(), "times that are numbers")
-        for key, places in self.recent.items():
-            expect(type(key) is int and (np.diff(array(places, "positions", low=0)) >= 0).all(), "events in order")
+        expect(self.recent is not None or not state["recent"], "windows of partitions, if there are partitions")
+        if self.recent is not None:
+            self.recent.restore(state["recent"], most)
 
 
 class LowsOfOne:
@@ -390,8 +377,8 @@ class LowsOfOne:
     def close(self) -> None:
         """Hand over to `lows`."""
         lows = self._lows
-        for key, recent in self._by_key.items():
-            lows.recent[key] = np.array(recent, np.int64)[max(0, len(recent) - self._whole) :]
+        if lows.recent is not None:
+            lows.recent.put({key: np.array(recent, np.int64) for key, recent in self._by_key.items()})
         if self._recent:
             lows.times = np.array([place for place, _ in self._recent])
             lows.positions = np.array([position for _, position in self._recent], np.int64)
@@ -427,7 +414,7 @@ class LowsOfOne:
     def _in_partition(self, position: int, place: Any, key: int) -> int:
         recent = self._by_key.get(key)
         if recent is None:
-            before = self._lows.recent.get(key, ())
-            recent = self._by_key[key] = deque(map(int, before), maxlen=min(self._whole + 1, sys.maxsize))
+            before = () if self._lows.recent is None else self._lows.recent.of(key).tolist()
+            recent = self._by_key[key] = deque(before, maxlen=min(self._whole + 1, sys.maxsize))
         recent.append(position)
         return recent[0]

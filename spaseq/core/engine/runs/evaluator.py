@@ -335,7 +335,7 @@ class Evaluator(Evaluation):
         evaluator.alphabet.restore(state["alphabet"], len(program.cea.predicates))
         if state["lows"] is not None:
             evaluator.lows = Lows(program.window, state["partitioned"])
-            evaluator.lows.restore(state["lows"])
+            evaluator.lows.restore(state["lows"], program.settings.partitions)
         last = -1 if evaluator.last is None else evaluator.last[0]
         expect(state["arena"]["last"] <= last, "the structure is as old as the stream")
         restore_ending(evaluator, state["ending"])
