@@ -142,6 +142,7 @@ class StepValues:
                 if there[0] <= used[border - 1]:
                     low, high = np.searchsorted(there, used[0]), np.searchsorted(there, used[border - 1], "right")
                     tables.insert(0, (there[low:high], codes[low:high]))
+        expect(bool(tables), "the values of the instants of a match")
         whole = tables[0] if len(tables) == 1 else tuple(map(np.concatenate, zip(*tables, strict=True)))
         begins, ends = np.searchsorted(whole[0], used, "left"), np.searchsorted(whole[0], used, "right")
         expect(bool((ends > begins).all()), "the values of the instants of a match")

@@ -324,8 +324,8 @@ class Lows:
         recent = {} if self.recent is None else self.recent.snapshot()
         return {"times": self.times, "positions": self.positions, "recent": recent}
 
-    def restore(self, state: dict[str, Any], most: int) -> None:
-        """The opposite of `snapshot`; `most`: the budget for partitions."""
+    def restore(self, state: dict[str, Any], most: int = 0) -> None:
+        """The opposite of `snapshot`; `most`: the budget for partitions, if there are any."""
         times = state["times"]
         self.positions = array(state["positions"], "positions", low=0)
         self.times = None if times is None else np.array(times, times.dtype)

@@ -447,7 +447,7 @@ class Ending:
         highs = array(state["highs"], "bounds", rows=len(waiting), low=0)
         expect(len(state["times"]) == len(self._times), "the events of each time")
         for times, known in zip(self._times.values(), state["times"], strict=True):
-            times.restore(known, 0)
+            times.restore(known)
         marks = array(state["marks"], "marks", rows=len(waiting), low=0)
         expect(len(state["since"]) == len(self._waiting.since), "the event with which each time begins")
         since = [array(some, "positions", rows=len(waiting), low=-1) for some in state["since"]]
