@@ -37,7 +37,7 @@ test: $(STAMP) check-java lint
 	$(BIN)/python -m pytest -q -n $(PROCESSES)
 
 test-slow: $(STAMP) check-java
-	$(BIN)/python -m pytest -q -n auto --maxprocesses 4 -m "random or slow or spark"
+	$(BIN)/python -m pytest -q -n $(PROCESSES) -m "random or slow or spark"
 	NUMBA_BOUNDSCHECK=1 NUMBA_CACHE_DIR=$(VENV)/boundscheck $(BIN)/python -m pytest -q tests/core/engine tests/core/tecs tests/rdf
 	NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest -q tests/rdf/test_columns_scan.py
 	NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest -q tests/core/engine tests/core/tecs -k "not memory and not compacted and not handed"

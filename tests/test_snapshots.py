@@ -25,6 +25,7 @@ from spaseq.core.engine import Settings
 from spaseq.core.errors import InternalError, OptionError, SpaseqError
 from spaseq.core.events.batch import INSTANTS, Instant
 from spaseq.core.snapshot import Unwritable, decode, encode, seal, unseal
+from spaseq.language.results.step_values import StepValues
 from spaseq.rdf import TERMS, GraphEvent
 
 INT = URIRef("http://www.w3.org/2001/XMLSchema#integer")
@@ -445,6 +446,26 @@ def with_contents(state: bytes, body: bytes) -> bytes:
     begin, end = contents_of(state)
     lengths = struct.pack("<IQ", begin - HEAD, len(body))
     return resealed(state[:12] + lengths + state[HEAD:begin] + body + state[end:])
+
+
+def without_values(self: StepValues) -> Any:
+    """`StepValues.snapshot` of no instant."""
+    none = np.zeros(0, np.int64)
+    return [(none, (none,) * len(names)) for names in self._names.values()], self.terms.snapshot()
+
+
+@pytest.mark.parametrize("name", ["codes", "no window"])
+def test_values_that_a_snapshot_leaves_out_are_an_error_of_it(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A match to come asks for them: an IndexError then."""
+    (kept,) = (kept for kept in BY_NAME["spaseq"] if kept.name == name)
+    session, half = kept.open(), len(kept.parts) // 2
+    for part in kept.parts[:half]:
+        session.push(part)
+    with monkeypatch.context() as context:
+        context.setattr(StepValues, "snapshot", without_values)
+        state = session.snapshot()
+    with pytest.raises(OptionError, match="the values of the instants of a match"):
+        kept.found(kept.open(state), half)
 
 
 @pytest.mark.parametrize("name", ["deterministic", "chain", "auto"])

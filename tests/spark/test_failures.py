@@ -9,7 +9,9 @@ import sys
 import tomllib
 import zipfile
 from collections.abc import Iterator
+from itertools import count
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -18,6 +20,7 @@ import spaseq
 from spaseq.core.engine import Settings
 from spaseq.core.errors import BudgetExceeded, EventError, OptionError, QuerySyntaxError, Span
 from spaseq.rdf import Counters
+from spaseq.spark.session import garbage
 from spaseq.spark.session.failures import carried, clear_errors
 from spaseq.spark.session.session import _not_started
 from spaseq.spark.session.versions import SUPPORTED, check_pyspark
@@ -232,3 +235,19 @@ def test_a_missing_java_is_one_clear_error() -> None:
     assert result.stdout.startswith("Spark's Java process did not start"), result.stderr
     assert "hint: it was looked for in /nonexistent; Spark needs Java 17" in result.stdout
     assert result.stderr == ""
+
+
+@pytest.mark.parametrize(("process", "after"), [("pyspark.daemon", [1, 2, 4, 8]), ("pytest", [])])
+def test_a_worker_leaves_what_lasts_out_of_collections(
+    process: str, after: list[int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """After the first, second, fourth … task, also one that fails; in no other process."""
+    frozen: list[int] = []
+    task = 0
+    monkeypatch.setattr(garbage, "_tasks", count(1))
+    monkeypatch.setattr(garbage.gc, "freeze", lambda: frozen.append(task))
+    monkeypatch.setattr(sys.modules["__main__"], "__spec__", SimpleNamespace(name=process))
+    for task in range(1, 12):
+        with pytest.raises(ZeroDivisionError):
+            list(carried(lambda number: iter([number / 0]), task)())
+    assert frozen == after

@@ -64,8 +64,8 @@ def first_of_keys(keys, positions, size, rings, pool, free, lows, row):
     """lows[i] = the position `size` events before row i in its partition, or the first one that is known; from `row`
     on. The position of row i goes into ring keys[i] + 1.
 
-    Returns the number of rows done: fewer than all if `pool` has no room for a block of twice `size` positions, or of
-    twice as many as a partition has. O(1) a row, amortised.
+    Returns the row to go on from. It is behind the last one unless `pool` has no room for a block twice as wide as that
+    of a partition: the caller then makes `pool` longer. O(1) a row, amortised.
     """
     while row < keys.shape[0]:
         ring = rings[keys[row] + 1]
