@@ -1,4 +1,4 @@
-"""Commands as processes: an interrupt that a library swallows comes again."""
+"""Commands as processes: an interrupt that a library swallows comes again, one that is being handled does not."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from spaseq.tools.command.lines import write_whole_lines
 from tests.support import harness
 
 _SCRIPT = """
+import signal
 import time
 from spaseq.tools.command.process import run_command, settle_interrupt
 
@@ -23,6 +24,7 @@ def main():
         print("ready", flush=True)
         time.sleep(50)
     except:
+        signal.raise_signal(signal.SIGALRM)  # a look at the limits that was due at that moment
         print("swallowed", flush=True)
     try:
         time.sleep(50)

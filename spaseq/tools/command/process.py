@@ -12,6 +12,7 @@ import contextlib
 import os
 import signal
 import sys
+import weakref
 from collections.abc import Callable, Iterator
 from typing import Any, Final, NoReturn
 
@@ -21,21 +22,35 @@ from spaseq.tools.start import leave
 
 _AGAIN: Final = 1.0
 """Seconds until an interrupt that has had no effect is repeated."""
+_LEFT_ALONE: Final = 10
+"""Repetitions that wait for an interrupt that is being handled."""
 _ENDING: Final = tuple(getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name))
 _LOOK: Final = 0.2
 """Seconds between two looks at the limits."""
+
+
+class _Interrupt(KeyboardInterrupt):
+    """An interrupt that knows if it is still handled, or was swallowed."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        _Signals.raised, _Signals.repeated = weakref.ref(self), 0
 
 
 class _Signals:
     """The signals and limits that came, and if they have to wait.
 
     * `asked`: the number of an interrupt, or 0.
+    * `raised`: the exception that was raised last for one, while it is handled; `repeated`: how often it was not raised
+      again since then.
     * `waits`: how often one has come in vain while output was written; `moves` shows if that goes on.
     * `limits`: True if the limits are to be checked; `reached`: a limit that was reached.
     * `gave_up`: an interrupt has cut off the writing of output.
     """
 
     asked = 0
+    raised: Callable[[], object] = staticmethod(lambda: None)
+    repeated = 0
     writing = False
     waits = 0
     limits = False
@@ -52,8 +67,8 @@ def run_command(main: Callable[[], int]) -> NoReturn:
     then wait for an object that no longer exists.
 
     An interrupt raises KeyboardInterrupt repeatedly until `main` calls `settle_interrupt`, because libraries that catch
-    all exceptions, as rdflib does in some places, would swallow a single one. A second SIGTERM or SIGHUP ends the
-    process at once.
+    all exceptions, as rdflib does in some places, would swallow a single one. While one is handled, no other follows
+    for ten seconds. A second SIGTERM or SIGHUP ends the process at once.
     """
     if hasattr(signal, "setitimer"):
         if signal.getsignal(signal.SIGALRM) is signal.SIG_DFL:  # limits are looked at in the background, too,
@@ -131,7 +146,7 @@ def unbroken(moves: Callable[[], bool] = bool) -> Iterator[None]:
         _Signals.writing = False
     if _Signals.waits:
         _Signals.waits = 0
-        raise KeyboardInterrupt
+        raise _Interrupt
 
 
 def _interrupt_once(number: int, frame: Any) -> NoReturn:
@@ -166,4 +181,7 @@ def _interrupt(number: int, frame: Any) -> None:
         if _Signals.waits == 1 or (moving and number == signal.SIGALRM):
             return
         _Signals.waits, _Signals.gave_up = 0, True
-    raise KeyboardInterrupt
+    elif number == signal.SIGALRM and _Signals.raised() is not None and _Signals.repeated < _LEFT_ALONE:
+        _Signals.repeated += 1
+        return
+    raise _Interrupt
