@@ -14,7 +14,7 @@ unexport PYTHONDONTWRITEBYTECODE
 help:
 	@echo "make run        the smart-grid query through Spark in local mode: a progress bar and a table of matches"
 	@echo "make test       ruff, mypy and the test suite"
-	@echo "make test-slow  what test leaves out: random formulas at full size, long runs, kernels with bounds checks and without JIT"
+	@echo "make test-slow  all tests, with all random cases and long runs, and kernels with bounds checks and without JIT"
 	@echo "make test-bounds  a base install of the oldest dependencies that pyproject.toml allows, tried (PYTHONS=\"python3.12 …\" for others), and older versions of PySpark"
 	@echo "make fuzz       mutated queries, files, options and snapshots for two minutes; FUZZ_SECONDS, FUZZ_SEED, FUZZ_KINDS"
 	@echo "make coverage   the test suite in one process, and which lines it runs; takes twice as long as by itself"
@@ -37,7 +37,7 @@ test: $(STAMP) check-java lint
 	$(BIN)/python -m pytest -q -n $(PROCESSES)
 
 test-slow: $(STAMP) check-java
-	$(BIN)/python -m pytest -q -n $(PROCESSES) -m "random or slow or spark"
+	SPASEQ_SHARE=1 $(BIN)/python -m pytest -q -n $(PROCESSES) -m "not kill"
 	NUMBA_BOUNDSCHECK=1 NUMBA_CACHE_DIR=$(VENV)/boundscheck $(BIN)/python -m pytest -q tests/core/engine tests/core/tecs tests/rdf
 	NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest -q tests/rdf/test_columns_scan.py
 	NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest -q tests/core/engine tests/core/tecs -k "not memory and not compacted and not handed"

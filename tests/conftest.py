@@ -15,9 +15,16 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from spaseq.core import jit
+from tests.support.sizes import some
 
 # A busy machine must not fail a test, and a failure must come again: no deadlines, no fresh seeds.
-settings.register_profile("project", deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow])
+settings.register_profile(
+    "project",
+    deadline=None,
+    derandomize=True,
+    max_examples=some(100),
+    suppress_health_check=[HealthCheck.too_slow],
+)
 settings.load_profile("project")
 
 # Commands that tests start buffer their output as a user's do.
