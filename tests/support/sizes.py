@@ -1,4 +1,4 @@
-"""How many random cases a test takes: in the quick suite a third of them, in `make test-slow` all.
+"""The share of random cases that a test takes: in the quick suite a third of them, in `make test-slow` all.
 
 The cases of a seed are the same in both: the quick suite takes the first ones.
 """
