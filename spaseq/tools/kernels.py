@@ -35,10 +35,10 @@ _PROCESSES: Final = 4
 
 _PATTERNS: Final = (
     "A ; B WITHIN 9 EVENTS",
-    "A AS a ; B AS b FILTER b[price > a.price] WITHIN 9 EVENTS",
+    "A AS a ; B AS b FILTER b[price > a.price] WITHIN 40 EVENTS",
     "A AS a ; B AS b FILTER b[id = a.id] WITHIN 9 EVENTS",
 )
-"""Of CEQL: plain, with a heap of values, with an index of keys."""
+"""Of CEQL: plain, with pools, which short windows do not have, and with an index of keys."""
 _CEQL: Final = (
     *(f"SELECT * FROM S WHERE {pattern}" for pattern in _PATTERNS),
     "SELECT NEXT * FROM S WHERE A ; B ; C WITHIN 9 EVENTS",
@@ -50,6 +50,11 @@ _CEQL: Final = (
     "SELECT * FROM S WHERE A ; NOT C WITHIN 9 EVENTS",
     "SELECT * FROM S WHERE A AS a ; B AS b FILTER a.price + b.price > 9 WITHIN 9 EVENTS",
     "SELECT * FROM S WHERE A AS a ; B AS b FILTER b[price > a.price] LIMIT 1 WITHIN 9 EVENTS",
+    "SELECT * FROM S WHERE A AS a ; B AS b ; C AS c FILTER a.price < b.price AND b.price < c.price WITHIN 40 EVENTS",
+    "SELECT * FROM S WHERE A ; B PARTITION BY [id] WITHIN 9 EVENTS",
+    "SELECT COUNT(*) AS n, SUM(a.price) AS s FROM S WHERE A AS a ; B WITHIN 9 EVENTS GROUP BY EVENT",
+    "SELECT * FROM S WHERE A AS a ; B AS b WITHIN 40 EVENTS ORDER BY b.price - a.price DESC LIMIT 3",
+    "SELECT * FROM S WHERE A ; B WITHIN 9 EVENTS AFTER MATCH SKIP TO NEXT EVENT",
 )
 _GRAPHS: Final = "DEFINE GPM A ON S {{ ?x ex:p ?v{} }} DEFINE GPM B ON S {{ ?x ex:q ?w{} }}"
 _WINDOW: Final = "WITHIN 9 MINUTES SLIDING FROM STREAM S <http://e/s> WHERE"
