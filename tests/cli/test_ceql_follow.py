@@ -26,6 +26,7 @@ from ceql.cli.main import main
 from spaseq.core.errors import EventError, OptionError
 from spaseq.core.events import growing
 from tests.support import harness
+from tests.support.sizes import some
 
 PATIENCE = 300.0
 """Seconds after which what should come is given up: enough to compile all kernels on a busy machine."""
@@ -108,7 +109,7 @@ def test_whatever_comes_together_it_is_the_run_over_the_whole(
     query: str, form: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     rng = random.Random(f"{query} {form}")
-    for _ in range(12):
+    for _ in range(some(12)):
         path = tmp_path / f"events.{form}"
         path.write_text(_text(_events(rng, rng.randrange(2, 60)), form))
         shown = rng.choice(("csv", "tsv", "jsonl"))
@@ -185,8 +186,9 @@ SUMS = "SELECT x.v AS a, y.v + 1 AS b WHERE A AS x : B AS y"
     ("form", "head", "rows"),
     [
         ("csv", ["a,b"], ["1,3", "5,7"]),
-        ("tsv", ["a\tb"], ["1\t3", "5\t7"]),
-        ("jsonl", [], ['{"a": 1, "b": 3}', '{"a": 5, "b": 7}']),
+        # TSV is CSV with another delimiter; of JSON lines that come at once there is a quick test in `test_clock`.
+        pytest.param("tsv", ["a\tb"], ["1\t3", "5\t7"], marks=pytest.mark.slow),
+        pytest.param("jsonl", [], ['{"a": 1, "b": 3}', '{"a": 5, "b": 7}'], marks=pytest.mark.slow),
         ("table", [], ["a  b", "-  -", "1  3", "5  7"]),
     ],
 )
@@ -224,7 +226,9 @@ def test_a_pipe_ends_it_and_standard_input_needs_no_name(tmp_path: Path, begin: 
     command.expect("a,b", "1,3", "7,10")
 
 
+@pytest.mark.slow
 def test_what_waits_for_its_window_is_told(tmp_path: Path, begin: Callable[..., _Command]) -> None:
+    """Slow, as the same is told of alerts in `test_signals`, without a process."""
     (tmp_path / "log.csv").write_text("type,time\nA,1\nA,2\n")
     command = begin("SELECT * WHERE A ; NOT B WITHIN 10 SECONDS", "--events", "log.csv", "--format", "csv")
     command.expect("start,end,positions,start_time,end_time")
@@ -265,8 +269,10 @@ def test_a_folder_gets_files_of_every_form(tmp_path: Path, begin: Callable[..., 
     assert code == 3 and "appeared in front of 4.tsv" in command.process.stderr.read()
 
 
+@pytest.mark.slow
 def test_the_clock_closes_windows(tmp_path: Path, begin: Callable[..., _Command]) -> None:
-    """An absence is known as its window closes, and a query over an attribute that is not the time as well."""
+    """An absence is known as its window closes, and a query over an attribute that is not the time as well.
+    Slow, as `test_clock` has alerts of absences."""
     now = time.time()
     (tmp_path / "log.csv").write_text(f"type,time\nA,{now}\n")
     words = ("--events", "log.csv", "--clock", "200ms", "--format", "csv", "--time-unit", "s")
@@ -278,7 +284,7 @@ def test_the_clock_closes_windows(tmp_path: Path, begin: Callable[..., _Command]
     assert command.lines[0] == "at" and abs(float(command.lines[1]) - now) < 1e-3
 
 
-@pytest.mark.parametrize("form", ["csv", "jsonl"])
+@pytest.mark.parametrize("form", ["csv", pytest.param("jsonl", marks=pytest.mark.slow)])
 def test_what_times_out_is_written_as_it_happens(form: str, tmp_path: Path, begin: Callable[..., _Command]) -> None:
     """Beside the matches, by events and by the clock; the same rows as over the whole."""
     now = int(time.time())

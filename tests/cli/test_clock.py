@@ -117,23 +117,31 @@ def test_an_absence_is_told_on_a_silent_stream(words: tuple[str, ...]) -> None:
     assert len(command.lines) == 4
 
 
-def test_a_late_event_is_counted_or_an_error(words: tuple[str, ...]) -> None:
-    dropping = _Command(*words, "--late", "drop")
-    at = dropping.send("alarm")
-    dropping.expect(1)
-    dropping.send("ack", at + datetime.timedelta(milliseconds=1))
-    code, said = dropping.end()
-    assert code == 0 and len(dropping.lines) == 1
-    assert "1 event came too late and was dropped" in said or "1 event(s) dropped" in said
-    failing = _Command(*words)
-    at = failing.send("alarm")
-    failing.expect(1)
-    failing.send("ack", at + datetime.timedelta(milliseconds=1))
-    code, said = failing.end()
-    assert code == 3
-    assert "goes back in time, behind the clock" in said and "a longer --clock waits for it" in said
+@pytest.mark.parametrize(
+    ("words", "late"),
+    [
+        ("ceql", "error"),
+        ("spaseq", "drop"),
+        pytest.param("ceql", "drop", marks=pytest.mark.slow),
+        pytest.param("spaseq", "error", marks=pytest.mark.slow),
+    ],
+    indirect=["words"],
+)
+def test_a_late_event_is_counted_or_an_error(words: tuple[str, ...], late: str) -> None:
+    command = _Command(*words, *(["--late", "drop"] if late == "drop" else []))
+    at = command.send("alarm")
+    command.expect(1)
+    command.send("ack", at + datetime.timedelta(milliseconds=1))
+    code, said = command.end()
+    if late == "drop":
+        assert code == 0 and len(command.lines) == 1
+        assert "1 event came too late and was dropped" in said or "1 event(s) dropped" in said
+    else:
+        assert code == 3
+        assert "goes back in time, behind the clock" in said and "a longer --clock waits for it" in said
 
 
+@pytest.mark.parametrize("words", [pytest.param("ceql", marks=pytest.mark.slow), "spaseq"], indirect=True)
 def test_an_interrupt_ends_it(words: tuple[str, ...]) -> None:
     command = _Command(*words)
     command.send("alarm")

@@ -17,6 +17,7 @@ from spaseq.cli.main import main as spaseq_main
 from spaseq.core.events import tables
 from spaseq.core.events.options import TextForm
 from spaseq.tools.command.writers import Results, write_csv
+from tests.support.sizes import some
 
 TEXTS = (None, "", "NULL", "null", "a", "a,b", 'say "x"', "two\nlines", " ", "nan", "\t", "Null", '""', "x;y")
 
@@ -51,7 +52,7 @@ def read_back(text: str, suffix: str, names: list[str]) -> list[list[Any]]:
 def test_random_texts_are_read_back(suffix: str, width: int, end: str) -> None:
     draw = random.Random(f"{suffix} {width}")
     names = [f"c{i}" for i in range(width)]
-    for _ in range(60):
+    for _ in range(some(60)):
         rows = [[draw.choice(TEXTS) for _ in names] for _ in range(draw.randrange(1, 6))]
         out = io.StringIO()
         assert write_csv(Rows([names, *rows], end), out, "\t" if suffix == "tsv" else ",") == len(rows)

@@ -86,7 +86,13 @@ def test_an_iterator_left_early_costs_little(folder: Path) -> None:
     assert ceql.compile("SELECT * WHERE A").run("e.csv").count(limit=1000) == 200
 
 
-@pytest.mark.parametrize(("language", "form"), _FORMS)
+_QUICK = {("ceql", "count"), ("ceql", "jsonl"), ("ceql", "json"), ("spaseq", "csv"), ("spaseq", "table")}
+"""Each way to write, of one language; the other forms are written in one of these ways."""
+
+
+@pytest.mark.parametrize(
+    ("language", "form"), [pytest.param(*f, marks=[] if f in _QUICK else [pytest.mark.slow]) for f in _FORMS]
+)
 def test_a_time_limit_ends_a_query_with_whole_results(
     folder: Path, language: str, form: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -214,7 +220,8 @@ def _started(folder: Path, *command: str) -> subprocess.Popen[str]:
 
 @pytest.mark.parametrize(
     "command",
-    [["ceql", *_COUNT], ["ceql", *_CEQL, "--format", "jsonl"],
+    [["ceql", *_COUNT],
+     pytest.param(["ceql", *_CEQL, "--format", "jsonl"], marks=pytest.mark.slow),  # `test_slow_readers` lists, too
      ["spaseq", *_SPASEQ, "--format", "jsonl"]],
     ids=["in a kernel", "listing", "spaseq"],
 )  # fmt: skip
@@ -252,13 +259,18 @@ def test_ctrl_c_while_modules_are_imported(tmp_path: Path) -> None:
 # -- streams that the process was started without, or that take nothing
 
 
+def _slow(*case: Any) -> Any:
+    """A case beside one of the same kind."""
+    return pytest.param(*case, marks=pytest.mark.slow)
+
+
 @pytest.mark.parametrize(
     ("command", "closed", "code", "output", "error"),
     [
         ("run q.ceql --events e.csv --format count", ">&-", 3, "", "cannot write the results: Bad file descriptor\n"),
-        ("explain q.ceql", ">&-", 3, "", "cannot write the results: Bad file descriptor\n"),
+        _slow("explain q.ceql", ">&-", 3, "", "cannot write the results: Bad file descriptor\n"),
         ("explain q.ceql", ">/dev/full", 3, "", "cannot write the results: No space left on device\n"),
-        ("alert q.ceql --events e.csv", ">&-", 3, "", "cannot write the results: Bad file descriptor\n"),
+        _slow("alert q.ceql --events e.csv", ">&-", 3, "", "cannot write the results: Bad file descriptor\n"),
         ("check q.ceql", ">&-", 0, "", ""),
         ("run q.ceql --events - --format count", "<&-", 0, "0\n", "note: no event was read\n"),
         ("run n.ceql --events e.csv --format count", "2>&-", 0, "0\n", ""),

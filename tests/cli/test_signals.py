@@ -87,9 +87,22 @@ def test_followed_alerts_say_what_is_held_back(
     assert "warning: 2 events were held back for their order, and not evaluated\n" in err
 
 
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP, signal.SIGINT])
+_GRAPHS = "spaseq run q.rq --stream S=s.nq --follow --format csv"
+_TUPLES = "ceql alert q.ceql --events e.csv --follow"
+_SLOW = pytest.mark.slow
+
+
+# Slow are those of which the command is quick with another signal, and the signal with the other command.
 @pytest.mark.parametrize(
-    "words", ["spaseq run q.rq --stream S=s.nq --follow --format csv", "ceql alert q.ceql --events e.csv --follow"]
+    ("words", "number"),
+    [
+        (_GRAPHS, signal.SIGTERM),
+        pytest.param(_GRAPHS, signal.SIGHUP, marks=_SLOW),
+        pytest.param(_GRAPHS, signal.SIGINT, marks=_SLOW),
+        pytest.param(_TUPLES, signal.SIGTERM, marks=_SLOW),
+        (_TUPLES, signal.SIGHUP),
+        (_TUPLES, signal.SIGINT),
+    ],
 )
 def test_signals_end_what_is_followed(tmp_path: Path, words: str, number: signal.Signals) -> None:
     (tmp_path / "q.rq").write_text(_QUERY)

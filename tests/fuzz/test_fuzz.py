@@ -15,9 +15,10 @@ from spaseq.core.errors import EventError, OptionError
 from tests.fuzz import checks, kinds
 from tests.fuzz.campaign import Campaign, again
 from tests.fuzz.kinds import KINDS, Input
+from tests.support.sizes import some
 
-SHARE = 2
-"""Inputs of each kind in every run."""
+SHARE = some(3)
+"""Inputs of each kind."""
 FULL = int(os.environ.get("SPASEQ_RANDOM", "2000")) // 4
 
 
@@ -118,5 +119,5 @@ def test_events_that_are_lost_are_wrong(tmp_path: Path, monkeypatch: pytest.Monk
 def test_what_is_drawn_is_right_often_enough_to_be_run(tmp_path: Path) -> None:
     """Mutation must not leave syntax errors alone."""
     rng = random.Random(1)
-    said = [checks.run(kinds.drawn("ceql roads", rng.randrange(10**6)), tmp_path) for _ in range(60)]
-    assert sum(text in ("matches", "no match") for text in said) > 16
+    said = [checks.run(kinds.drawn("ceql roads", rng.randrange(10**6)), tmp_path) for _ in range(some(60))]
+    assert sum(text in ("matches", "no match") for text in said) > len(said) * 16 // 60

@@ -122,7 +122,7 @@ def _kill_often(folder: Path, kills: int) -> None:
 
 
 def test_a_service_that_is_killed_loses_no_alert(tmp_path: Path) -> None:
-    _kill_often(tmp_path, 3)
+    _kill_often(tmp_path, 2)
 
 
 @pytest.mark.slow
@@ -155,7 +155,7 @@ def test_a_service_between_streams_of_redis_that_is_killed(tmp_path: Path) -> No
 
 
 def test_a_service_tells_what_it_cannot_read_and_goes_on(tmp_path: Path) -> None:
-    events = _logins(5_000)
+    events = _logins(3_000)
     lines = [json.dumps(event) for event in events]
     lines.insert(100, "{no")
     (tmp_path / "logins.jsonl").write_text("\n".join(lines) + "\n")

@@ -51,8 +51,10 @@ def test_a_malformed_line_has_its_file_and_number(folder: Path, tmp_path: Path, 
     assert _error({"S": str(tmp_path / "bad.nq")}, spark).record == 78
 
 
-def test_malformed_lines_are_dropped_or_put_aside(folder: Path, tmp_path: Path, spark: Any) -> None:
-    """One bad file among many: the others' matches, the bad lines counted, and written with their numbers."""
+@pytest.mark.parametrize("aside", [True, pytest.param(False, marks=pytest.mark.slow)])
+def test_malformed_lines_are_dropped_or_put_aside(aside: bool, folder: Path, tmp_path: Path, spark: Any) -> None:
+    """One bad file among many: the others' matches, the bad lines counted, and written with their numbers. What is
+    dropped is quick in `test_frames` and `test_lines`."""
     lines = (folder / "one-b.nq").read_text("utf-8").splitlines(keepends=True)
     heat = [i for i, line in enumerate(lines) if "heat" in line]
     for number in (heat[3], heat[4], heat[-1]):
@@ -62,11 +64,13 @@ def test_malformed_lines_are_dropped_or_put_aside(folder: Path, tmp_path: Path, 
     streams = {"S": [str(folder / "one-a.nq"), str(tmp_path / "one-b.nq")]}
     local = query.run(streams, malformed="drop")
     expected = sorted(map(str, local.to_arrow().to_pylist()))
-    for words in ({"malformed": "drop"}, {"quarantine": str(tmp_path / "aside")}):
-        counters = Counters()
-        frame = spaseq.spark.run(query, spark, streams, partitions=5, counters=counters, **words)
-        assert sorted(map(str, spaseq.spark.collect(frame).to_pylist())) == expected != []
-        assert counters == local.counters and counters.malformed == 3
+    words = {"quarantine": str(tmp_path / "aside")} if aside else {"malformed": "drop"}
+    counters = Counters()
+    frame = spaseq.spark.run(query, spark, streams, partitions=5, counters=counters, **words)
+    assert sorted(map(str, spaseq.spark.collect(frame).to_pylist())) == expected != []
+    assert counters == local.counters and counters.malformed == 3
+    if not aside:
+        return
     found = sorted(line for p in (tmp_path / "aside").iterdir() for line in p.read_text("utf-8").splitlines())
     assert found == sorted(f"{number + 1}\tnonsense é" for number in (heat[3], heat[4], heat[-1]))
     (tmp_path / "file").write_text("")
@@ -84,7 +88,9 @@ def test_a_stream_that_goes_back_in_time(folder: Path, spark: Any) -> None:
     assert "goes back in time" in str(_error({"S": str(folder / "late.nq")}, spark, lateness="1s"))
 
 
+@pytest.mark.slow
 def test_files_in_the_wrong_order_are_merged_by_time(folder: Path, spark: Any) -> None:
+    """Slow, as of the files of `test_slices.test_on_spark` the second begins before the first ends."""
     streams = {"S": [str(folder / "one-b.nq"), str(folder / "one-a.nq")]}
     query = spaseq.compile(QUERY)
     found = spaseq.spark.collect(spaseq.spark.run(query, spark, streams, partitions=7))

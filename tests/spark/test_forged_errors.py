@@ -169,6 +169,7 @@ def test_a_stream_does_so_too(tmp_path: Path, spark: Any, monkeypatch: pytest.Mo
     assert sorted(os.listdir()) == ["in", "out", "state"]
 
 
+@pytest.mark.slow  # a batch of graphs goes the same way
 def test_tuples_do_so_too(tmp_path: Path, spark: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     query = ceql.compile("SELECT * WHERE A ; B WITHIN 9 SECONDS")

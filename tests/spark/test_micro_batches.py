@@ -73,11 +73,10 @@ def _given(example: Example) -> tuple[Any, dict[str, str], dict[str, Any], dict[
     return query, streams, kb, {name: word for name, word in words.items() if word is not None}
 
 
-@pytest.mark.parametrize(
-    "example",
-    [pytest.param(e, id=n, marks=[] if n == "card fraud" else [pytest.mark.slow]) for n, e in _ALL.items()],
-)
+@pytest.mark.slow
+@pytest.mark.parametrize("example", _ALL.values(), ids=list(_ALL))
 def test_examples(example: Example) -> None:
+    """Slow, as random streams take the same road, and `test_example_spaseq` has the examples locally."""
     query, streams, kb, words = _given(example)
     expected = _rows(_local(query, streams, kb, **words))
     found, _ = in_micro_batches(query, streams, kb, 1, 3, least=20_000, **words)

@@ -46,8 +46,10 @@ MINUS_IN_OPTIONAL: Pattern = (
 PATTERNS = [SUBSELECT, SUM_OF_AN_IRI, AVERAGE_OF_A_TEXT, SUM_DISTINCT, MINUS_IN_OPTIONAL]
 
 
-def test_graph_patterns_of_frames_and_with_a_quarantine(tmp_path: Path, spark: Any) -> None:
-    """One query of several GPMs, which each have an event of their own: `#` stands for its number."""
+@pytest.mark.parametrize("aside", [False, pytest.param(True, marks=pytest.mark.slow)])
+def test_graph_patterns_of_frames_and_with_a_quarantine(aside: bool, tmp_path: Path, spark: Any) -> None:
+    """One query of several GPMs, which each have an event of their own: `#` stands for its number. With a
+    quarantine it is slow: `test_failures` has one."""
     gpms = " ".join(f"DEFINE GPM G{k} ON S {{ {p.replace('#', str(k))} }}" for k, (p, _, _) in enumerate(PATTERNS))
     sequence = " | ".join(f"G{k}" for k in range(len(PATTERNS)))
     text = f"PREFIX : <{NS}> SELECT * FROM STREAM S <{NS}one> WHERE {{ SEQ ({sequence}) {gpms} }}"
@@ -62,6 +64,6 @@ def test_graph_patterns_of_frames_and_with_a_quarantine(tmp_path: Path, spark: A
     frame = spark.createDataFrame(rows, QUADS)
     expected = [k for k, (_, _, matches) in enumerate(PATTERNS) if matches]
     assert [match.end for match in spaseq.compile(text).run(streams)] == expected
-    for words in ({"streams": streams, "quarantine": str(tmp_path / "aside")}, {"streams": frame}):
-        found = spaseq.spark.collect(spaseq.spark.run(text, spark, partitions=2, **words))
-        assert found.column("end").to_pylist() == expected
+    words = {"streams": streams, "quarantine": str(tmp_path / "aside")} if aside else {"streams": frame}
+    found = spaseq.spark.collect(spaseq.spark.run(text, spark, partitions=2, **words))
+    assert found.column("end").to_pylist() == expected

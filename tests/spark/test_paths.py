@@ -176,17 +176,17 @@ def test_a_query_with_paths_over_large_knowledge(
         spaseq.spark.explain(query, kb, knowledge_rows=2, graphs="magic")
 
 
-def test_a_closure_has_the_local_budget(spark: Any) -> None:
+@pytest.mark.parametrize("seeded", [pytest.param(False, marks=pytest.mark.slow), True])
+def test_a_closure_has_the_local_budget(seeded: bool, spark: Any) -> None:
     chain = [(str(i), str(i + 1)) for i in range(20)]
     edges = spark.createDataFrame(chain, "src string, dst string")
-    for seeds in (None, spark.createDataFrame([("0",)], "src string")):
-        most = 25 if seeds is None else 5
-        with pytest.raises(BudgetExceeded, match="solution_rows"):
-            graphs.search_rounds(edges, seeds, most)
-        few = Edges.collect(edges, 20)
-        assert few is not None
-        with pytest.raises(BudgetExceeded, match="solution_rows"), clear_errors():
-            pairs_within(spark, few, None, seeds, most).collect()
+    seeds, most = (spark.createDataFrame([("0",)], "src string"), 5) if seeded else (None, 25)
+    with pytest.raises(BudgetExceeded, match="solution_rows"):
+        graphs.search_rounds(edges, seeds, most)
+    few = Edges.collect(edges, 20)
+    assert few is not None
+    with pytest.raises(BudgetExceeded, match="solution_rows"), clear_errors():
+        pairs_within(spark, few, None, seeds, most).collect()
     assert Edges.collect(edges, 19) is None
 
 

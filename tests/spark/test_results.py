@@ -111,9 +111,11 @@ _AGAIN = (
 )  # fmt: skip
 """Slow, as quick cases have the same plan: "any", "sliding and what comes behind", "keys", "knowledge" and the like."""
 _CASES = [pytest.param(c, id=c.name, marks=[pytest.mark.slow] if c.name in _AGAIN else []) for c in CASES]
+_HERE = [pytest.param(*c.values, id=c.id, marks=pytest.mark.slow if c.id == "knowledge" else c.marks) for c in _CASES]
+"""Knowledge is in a quick case of `test_match_over_graphs`."""
 
 
-@pytest.mark.parametrize("case", _CASES)
+@pytest.mark.parametrize("case", _HERE)
 def test_random_streams_have_the_same_matches(case: Case, folder: Path, spark: Any) -> None:
     query = spaseq.compile(case.query())
     streams = _streams(case, folder)
@@ -167,7 +169,9 @@ def test_the_smart_grid_example(partitions: int, spark: Any, monkeypatch: pytest
     assert found
 
 
+@pytest.mark.slow
 def test_the_command_prints_what_the_local_engine_prints() -> None:
+    """In processes of their own; `test_entailed` has a quick test of the command in this one."""
     script = "import sys; from spaseq.cli.main import main; sys.exit(main(sys.argv[1:]))"
     inputs = [f"--stream={name}={file}" for name, file in GRID_STREAMS.items()]
     inputs += [f"--kb={iri}={file}" for iri, file in GRID_KB.items()]

@@ -37,6 +37,9 @@ _MORE = [
     Case("strict, sliding", "A; B+, C", clauses="WITHIN 5 SECONDS SLIDING", more={"A": "FILTER (?hA > 20)"}),
 ]
 _FIT = [case for case in CASES if case.name not in _UNFIT and "WITHIN" in case.clauses] + _MORE
+_AGAIN = {"keys not selected", "counted windows", "conjunction or", "strict and iteration", "next", "sliding"}
+"""Slow, as the others have keys, windows that slide, counts (`test_clauses_over_windows`) and each operator."""
+_MARKED = [pytest.param(c, id=c.name, marks=[pytest.mark.slow] if c.name in _AGAIN else []) for c in _FIT]
 
 
 @pytest.fixture(scope="module")
@@ -82,7 +85,7 @@ def _in_slices(job: Any, plan: Any) -> tuple[list[dict[str, Any]], Counters, lis
     return rows, counters, whys
 
 
-@pytest.mark.parametrize("case", _FIT, ids=lambda case: case.name)
+@pytest.mark.parametrize("case", _MARKED)
 def test_slices_have_the_matches_of_the_whole(case: Case, ordered: Path) -> None:
     query = spaseq.compile(case.query())
     local = query.run(_streams(ordered), **case.words)
@@ -236,7 +239,12 @@ def test_files_one_after_another_are_slices(ordered: Path, tmp_path: Path, monke
     assert isinstance(why, str) and why.endswith("50b.nq begins before what is in front of it ends")
 
 
-@pytest.mark.parametrize(("at", "to"), [(2, 60), (45, 20), (45, 50), (88, 3)])
+_SLOW = pytest.mark.slow
+
+
+@pytest.mark.parametrize(
+    ("at", "to"), [(2, 60), (45, 20), pytest.param(45, 50, marks=_SLOW), pytest.param(88, 3, marks=_SLOW)]
+)
 def test_a_stream_that_is_not_in_order_is_no_slices(at: int, to: int, ordered: Path, tmp_path: Path) -> None:
     query = spaseq.compile(Case("", "A; B", clauses="WITHIN 6 SECONDS SLIDING").query())
     lines = (ordered / "two.nq").read_text("utf-8").splitlines()
@@ -286,8 +294,10 @@ def test_blank_nodes_of_two_events_are_two_on_both_sides_of_a_border(tmp_path: P
     assert _in_slices(_job(query, 4), plan)[::2] == ([], [])
 
 
+@pytest.mark.slow
 @pytest.mark.spark
 def test_variables_that_differ_in_case(ordered: Path, spark: Any) -> None:
+    """Slow, as the query of the next test has such variables, too."""
     query = spaseq.compile(Case("", "A; B", clauses="WITHIN 6 SECONDS SLIDING").query().replace("?hB", "?ha"))
     expected = query.run(_streams(ordered)).to_arrow()
     found = spaseq.spark.collect(spaseq.spark.run(query, spark, _streams(ordered), partitions=2, plan="slices"))
@@ -302,14 +312,15 @@ def test_variables_that_differ_in_case(ordered: Path, spark: Any) -> None:
 def test_on_spark(partitions: int, ordered: Path, spark: Any) -> None:
     more = {"A": f"{FLOOR} OPTIONAL {{ ?sA :door ?m . }} {LIMIT}", "B": FLOOR.replace("?f", "?g")}
     case = Case("", "A; B", clauses="WITHIN 6 SECONDS SLIDING", more=more)
-    query = spaseq.compile(case.query())
+    query = spaseq.compile(case.query().replace("?hB", "?ha"))
     streams, kb = _streams(ordered), {KB: str(ordered / "kb.ttl")}
     local = query.run(streams, kb)
-    expected, counters = _rows(local.to_arrow()), Counters()
+    names, expected, counters = local.to_arrow().schema.names, _rows(local.to_arrow()), Counters()
     frame = spaseq.spark.run(query, spark, streams, kb, partitions=partitions, plan="slices", counters=counters)
     plan = frame._jdf.queryExecution().executedPlan().toString()
     assert "Exchange" not in plan and "run on slices of time (S1: A, S2: B)" in plan
-    assert _rows(spaseq.spark.collect(frame)) == expected != []
+    sliced = spaseq.spark.collect(frame)
+    assert sliced.schema.names == names and _rows(sliced) == expected != []
     assert counters == local.counters
     table = spaseq.spark.run(query, spark, streams, kb, partitions=partitions, plan="table")
     assert "find matches in " in table._jdf.queryExecution().executedPlan().toString()

@@ -51,7 +51,14 @@ def _same(found: Any, expected: Any) -> int:
     return len(rows)
 
 
-@pytest.mark.parametrize("text", QUERIES, ids=["keys", "slices", "positions", "absence"])
+# Slow: without keys, "absence" goes the same way to one task.
+_MARKED = [
+    pytest.param(text, id=name, marks=[pytest.mark.slow] if name in ("slices", "positions") else [])
+    for name, text in zip(("keys", "slices", "positions", "absence"), QUERIES, strict=True)
+]
+
+
+@pytest.mark.parametrize("text", _MARKED)
 def test_rows_and_columns_are_those_of_match(text: str, spark: Any) -> None:
     """Rows that come in no order, many of them at one time: `order_by` gives these an order."""
     frame = _frame(spark, _events(3, 150)).coalesce(1).selectExpr("*", "monotonically_increasing_id() AS seq")
@@ -80,17 +87,25 @@ def test_a_key_of_any_type(key: str, spark: Any) -> None:
         spark.conf.unset("spark.sql.caseSensitive")
 
 
-def test_a_key_of_the_first_of_two_attributes_that_is_one(spark: Any) -> None:
+@pytest.mark.parametrize(
+    ("bracket", "single"),
+    [
+        ("[a, c]", False),
+        pytest.param("[a, b]", False, marks=pytest.mark.slow),
+        pytest.param("[c], [a, b]", False, marks=pytest.mark.slow),
+        ("[a, d]", True),
+    ],
+)
+def test_a_key_of_the_first_of_two_attributes_that_is_one(bracket: str, single: bool, spark: Any) -> None:
     """NaN is none; and attributes of two types have no key that Spark could send rows by."""
     some = [None, float("nan"), 0.0, -0.0, 1.0, 2.5]
     rows = [(second, some[second % 6], second % 4, some[second % 5], f"{second % 3}") for second in range(40)]
     frame = spark.createDataFrame(rows, "time long, a double, b int, c double, d string")
     frame.createOrReplaceTempView("brackets")
-    for bracket, single in (("[a, c]", False), ("[a, b]", False), ("[c], [a, b]", False), ("[a, d]", True)):
-        query = f"SELECT x.time AS f WHERE ANY AS x ; ANY AS y PARTITION BY {bracket} WITHIN 20 SECONDS"
-        found = _sql(spark, f"TABLE(brackets), {_text(query)}")
-        assert ("SinglePartition" in found._jdf.queryExecution().toString()) == single
-        assert _same(found, frame.transform(match(query)))
+    query = f"SELECT x.time AS f WHERE ANY AS x ; ANY AS y PARTITION BY {bracket} WITHIN 20 SECONDS"
+    found = _sql(spark, f"TABLE(brackets), {_text(query)}")
+    assert ("SinglePartition" in found._jdf.queryExecution().toString()) == single
+    assert _same(found, frame.transform(match(query)))
 
 
 @pytest.mark.slow
@@ -154,7 +169,7 @@ def _slow(*given: Any) -> Any:
             EventError,
             "no column 'nope'; there are: user, Type, time",
         ),
-        (f"TABLE(logins), '{TEXT}', tyme => 'time'", OptionError, "there is no option tyme"),
+        _slow(f"TABLE(logins), '{TEXT}', tyme => 'time'", OptionError, "there is no option tyme"),
         _slow(f"TABLE(logins), '{TEXT}', partitions => 0", OptionError, "partitions=0"),
         _slow(f"TABLE(logins), '{TEXT}', delimiter => ';'", OptionError, "Spark reads the files"),
         (f"TABLE(logins), '{TEXT}', order_by => uuid()", OptionError, "order_by of ceql is no"),
@@ -162,7 +177,11 @@ def _slow(*given: Any) -> Any:
         _slow(f"TABLE(logins), '{TEXT}', events => 1", OptionError, "events cannot be a int"),
         _slow("TABLE(logins), 3", OptionError, "query of ceql cannot be a int"),
         (f"'logins', '{TEXT}'", OptionError, "the first argument of ceql is no table"),
-        ("TABLE(logins), 'SELECT * FROM S, T WHERE S>A ; T>B'", OptionError, "the query reads several streams: S, T"),
+        _slow(
+            "TABLE(logins), 'SELECT * FROM S, T WHERE S>A ; T>B'",
+            OptionError,
+            "the query reads several streams: S, T",
+        ),
     ],
 )  # fmt: skip
 def test_what_is_wrong_is_said_at_analysis(arguments: str, error: Any, said: str, spark: Any) -> None:

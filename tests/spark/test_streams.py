@@ -88,7 +88,9 @@ def test_files_that_grow_and_appear(tmp_path: Path, spark: Any) -> None:
     assert len(found) == 2
 
 
+@pytest.mark.slow
 def test_what_goes_wrong_in_a_stream_is_said_on_the_driver(tmp_path: Path, spark: Any) -> None:
+    """Slow, as `test_messages` has an error of a stream of graphs, and `test_failures` this one in a batch."""
     (tmp_path / "late.nq").write_text(_reading(0, 9, 10) + _reading(1, 3, 12))
     with pytest.raises(EventError, match=r"goes back in time.*1970-01-01T00:00:03Z comes after") as late:
         _run(HEAT, spark, {"S": str(tmp_path / "late.nq")}, {}, tmp_path / "a")

@@ -12,6 +12,7 @@ import ceql
 from spaseq.core.errors import OptionError, UnsupportedFeature
 from spaseq.spark import collect, explain_match, match, start_tuples, wait
 from tests.support.buckets import FAR, START, rows_of_buckets
+from tests.support.sizes import some
 from tests.support.timed_out_by_definition import draw, draw_events
 
 pytestmark = pytest.mark.spark
@@ -79,12 +80,12 @@ def _compare(seed: int, spark: Any, cut: str = "auto") -> int:
 
 
 def test_random_sequences_in_a_batch(spark: Any) -> None:
-    assert sum(_compare(seed, spark) for seed in range(5)) > 1
+    assert sum(_compare(seed, spark) for seed in range(3)) > 1
 
 
 @pytest.mark.slow
 def test_many_random_sequences_in_a_batch(spark: Any) -> None:
-    assert sum(_compare(seed, spark) > 0 for seed in range(5, 220)) > 60
+    assert sum(_compare(seed, spark) > 0 for seed in range(3, 220)) > 60
 
 
 def _compare_stream(seed: int) -> int:
@@ -104,7 +105,7 @@ def _compare_stream(seed: int) -> int:
 
 
 def test_random_sequences_in_a_stream() -> None:
-    assert sum(_compare_stream(seed) > 0 for seed in range(40)) > 10
+    assert sum(_compare_stream(seed) > 0 for seed in range(some(40))) > some(40) // 4
 
 
 @pytest.mark.slow

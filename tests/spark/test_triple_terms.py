@@ -47,8 +47,17 @@ def write_claims(path: Path) -> None:
                 file.write(f'{who} <{NS}label> "a \\"b\\"\\n"@en--{rng.choice(("ltr", "rtl"))} {graph} .\n')
 
 
-@pytest.mark.parametrize("query", [QUERY, pytest.param(NODES, marks=pytest.mark.slow)])
-def test_files_and_lines(query: str, spark: Any, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("query", "plan"),
+    [
+        (QUERY, "table"),
+        pytest.param(QUERY, "auto", marks=pytest.mark.slow),
+        pytest.param(QUERY, "slices", marks=pytest.mark.slow),
+        pytest.param(NODES, "auto", marks=pytest.mark.slow),
+        pytest.param(NODES, "table", marks=pytest.mark.slow),
+    ],
+)
+def test_files_and_lines(query: str, plan: str, spark: Any, tmp_path: Path) -> None:
     path, kb = tmp_path / "claims.nq", tmp_path / "kb.ttl"
     write_claims(path)
     kb.write_text(KNOWLEDGE, "utf-8")
@@ -57,8 +66,7 @@ def test_files_and_lines(query: str, spark: Any, tmp_path: Path) -> None:
     knowledge = {f"{NS}kb": str(kb)} if "GRAPH" in query else None
     expected = found(compiled.run({"S1": str(path)}, kb=knowledge).to_arrow(), names)
     assert expected
-    for plan in ("auto", "table"):
-        told = collect(run(compiled, spark, {"S1": str(path)}, knowledge, plan=plan))
-        assert found(told, names) == expected, plan
+    told = collect(run(compiled, spark, {"S1": str(path)}, knowledge, plan=plan))
+    assert found(told, names) == expected
     lines = parse_lines(spark.read.text(str(path)).repartition(3))
     assert found(collect(match(compiled, kb=knowledge)({"S1": lines})), names) == expected

@@ -151,10 +151,10 @@ def test_random_micro_batches(name: str, text: str) -> None:
 
 _SOME = [case for case in CASES if case.events]
 _MARKED = [
-    pytest.param(case, id=case.place, marks=[pytest.mark.slow] if number % 4 else [])
+    pytest.param(case, id=case.place, marks=[pytest.mark.slow] if number % 8 else [])
     for number, case in enumerate(_SOME)
 ]
-"""One case of four is in every run: all are on every road of `tests/test_cases.py`."""
+"""One case of eight is in every run: all are on every road of `tests/test_cases.py`."""
 
 
 @pytest.mark.parametrize("case", _MARKED)
@@ -189,14 +189,17 @@ WINDOWS = {
 
 
 ABSENCES = ["A; C; NOT B FOR 30 SECONDS", "NOT B FOR 30 SECONDS; A; C", "NOT B; A; C"]
+_GROWS = [
+    *((window, formula) for window in WINDOWS for formula in ("A; B", "A; NOT B")),
+    *(("time", formula) for formula in ABSENCES),
+]
+_GROWS_ALSO = {("events", "A; B"), *((window, "A; NOT B") for window in ("attribute", "events of a key", "none"))}
+"""Slow: each window and each formula is in a quick one."""
 
 
 @pytest.mark.parametrize(
     ("window", "formula"),
-    [
-        *((window, formula) for window in WINDOWS for formula in ("A; B", "A; NOT B")),
-        *(("time", formula) for formula in ABSENCES),
-    ],
+    [pytest.param(*case, marks=[pytest.mark.slow] if case in _GROWS_ALSO else []) for case in _GROWS],
 )
 def test_the_state_does_not_grow_with_the_stream(window: str, formula: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """It holds what is left of two batches and a window; keys that come no more are forgotten."""
