@@ -25,12 +25,15 @@ ANSWERED = [case for case in CASES if case.error is None]
 ASKED = [*ANSWERED, *(replace(c, place=f"{c.place} [valuations]", valuations=True) for c in ANSWERED if c.bindings)]
 """What is asked on each road: the matches of every case, and the valuations of those that list them."""
 
-SPARK_SHARE = 47
+SPARK_SHARE = 97
 """Jobs of Spark take seconds."""
 
 
 MAIN_ROADS = {"batch", "one by one", "snapshot"}
-"""On these the cases of peers' suites are in every run. They repeat forms that other cases have on all roads."""
+"""On these all cases are in every run; those of the seeds are on all roads."""
+ROAD_SHARE = 3
+"""On another road one case of so many is in every run, on each road others. None of those of peers' suites: they repeat
+forms that other cases have."""
 
 
 def _each(wanted: Callable[[Case], bool]) -> pytest.MarkDecorator:
@@ -82,11 +85,12 @@ def test_spaseq_by_definition(case: Case) -> None:
 
 
 def _slow(case: Case, road: Road, number: int) -> bool:
-    """On Spark's roads one case of `SPARK_SHARE` is in every run, and no stream, of which `tests/spark` has its own.
-    Cases of peers' suites are on `MAIN_ROADS`."""
+    """On Spark's roads one case of `SPARK_SHARE` is in every run, and no stream, of which `tests/spark` has its own."""
     if road.spark:
         return bool(number % SPARK_SHARE) or road.name == "spark stream"
-    return case.place.startswith("peers_") and road.name not in MAIN_ROADS
+    if road.name in MAIN_ROADS or case.place.startswith("seed_"):
+        return False
+    return case.place.startswith("peers_") or (number + zlib.crc32(road.name.encode())) % ROAD_SHARE != 0
 
 
 def _journeys() -> pytest.MarkDecorator:

@@ -22,6 +22,7 @@ from spaseq.core.errors import OptionError
 from tests.support import harness, oracle, oracle_ceql_text, oracle_spaseq, oracle_spaseq_text, roads, strategies
 from tests.support.harness import Case
 from tests.support.roads import ROADS, Ride, Road
+from tests.support.sizes import some
 
 TUPLES = [
     "SELECT * WHERE A ; B PARTITION BY [k]",
@@ -95,7 +96,9 @@ def _walk(case: Case, expected: Any, folder: Path, told: Any = None) -> Iterator
             yield road
 
 
-@pytest.mark.parametrize("text", TUPLES)
+@pytest.mark.parametrize(
+    "text", [pytest.param(text, marks=[pytest.mark.slow] if i % 2 else []) for i, text in enumerate(TUPLES)]
+)
 def test_every_road_of_tuples(text: str, tmp_path: Path) -> None:
     events = _tuples(len(text))
     expected = _ceql_expected(oracle_ceql_text.read(text), PAUSE, events)
@@ -116,7 +119,7 @@ def _graphs(seed: int) -> list[tuple[float, str]]:
 
 
 @pytest.mark.parametrize(("shape", "window"), [
-    pytest.param(shape, window, marks=[] if (i + j) % 2 else [pytest.mark.slow])
+    pytest.param(shape, window, marks=[] if (i + j) % 4 == 1 else [pytest.mark.slow])
     for i, shape in enumerate(GRAPHS) for j, window in enumerate(WINDOWS)
     if not ("C! ;" in shape[:9] and "SLIDING" in window)
 ])  # fmt: skip
@@ -181,11 +184,11 @@ def _of_graphs(seeds: range, folder: Path) -> int:
 
 
 def test_random_queries_of_tuples(tmp_path: Path) -> None:
-    assert _of_tuples(range(30), tmp_path) > 150
+    assert _of_tuples(range(some(30)), tmp_path) > some(150)
 
 
 def test_random_queries_of_graphs(tmp_path: Path) -> None:
-    assert _of_graphs(range(60), tmp_path) > 40
+    assert _of_graphs(range(some(60)), tmp_path) > some(40)
 
 
 @pytest.mark.random

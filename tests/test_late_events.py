@@ -24,6 +24,7 @@ import spaseq.cli.main
 from spaseq.core.errors import OptionError
 from spaseq.core.events import GrowingFile, LateEvent
 from spaseq.rdf import GraphBatch
+from tests.support.sizes import some
 
 SECOND = 10**9
 TUPLES = ceql.compile("SELECT * WHERE A AS x ; B AS y FILTER x.id < y.id WITHIN 5 SECONDS")
@@ -89,7 +90,7 @@ def _cuts(rng: random.Random, events: list[Any]) -> list[list[Any]]:
 
 def test_tuples_on_every_road(tmp_path: Path) -> None:
     rng = random.Random(0)
-    for _ in range(60):
+    for _ in range(some(60)):
         came, lateness = _events(rng), rng.choice((0, 2))
         expected = late_by_definition(came, lateness)
         words: dict[str, Any] = {"lateness": f"{lateness}s"}
@@ -143,7 +144,7 @@ def test_graphs_on_every_road(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     rng = random.Random(1)
     path, empty = tmp_path / "s.nq", tmp_path / "t.nq.gz"
     empty.write_bytes(gzip.compress(b""))
-    for _ in range(25):
+    for _ in range(some(25)):
         came, lateness = _events(rng), rng.choice((0, 2))
         expected = late_by_definition(came, lateness)
         path.write_text(_quads(came))

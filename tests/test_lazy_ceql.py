@@ -26,6 +26,7 @@ from spaseq.core.errors import BudgetExceeded, UnsupportedFeature
 from spaseq.core.events import EventFeed, EventOptions
 from spaseq.core.trees import walk
 from tests.support import harness, oracle
+from tests.support.sizes import share, some
 from tests.support.snapshots import rewritten
 from tests.support.strategies import (
     NUMERIC,
@@ -242,7 +243,8 @@ RUN = [
 def test_cases(way: str) -> None:
     """Every case that the lazy evaluators take; those of selection, consumption and limits they refuse."""
     taken = 0
-    for case in RUN:
+    cases = share(RUN)
+    for case in cases:
         rng = random.Random(3)
         try:
             found = lazily(case.query, list(harness.cut(case.events, rng)), way, rng)
@@ -250,7 +252,7 @@ def test_cases(way: str) -> None:
             continue
         taken += 1
         assert sorted(found) == case.matches, (case.place, way)
-    assert taken > len(RUN) * 0.5  # not those with steps, AFTER MATCH or a selection
+    assert taken > len(cases) * 0.5  # not those with steps, AFTER MATCH or a selection
 
 
 NARY = [
@@ -281,7 +283,7 @@ NARY = [
 @pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("formula", NARY)
 def test_conditions_over_many_events_iterations_and_negations(formula: str, way: str) -> None:
-    for seed in range(2):
+    for seed in range(some(2)):
         rng = random.Random(seed)
         events = [dict(e) for e in draw_stream(rng, 9, timed=True)]
         for clauses in ("", " WITHIN 6 EVENTS", " WITHIN 4 SECONDS", " PARTITION BY [k] WITHIN 5 EVENTS"):

@@ -55,14 +55,14 @@ def _agree(kind: str, seeds: range, *only: str) -> None:
         pytest.fail("\n\n".join(report.different.values()), pytrace=False)
 
 
-@pytest.mark.parametrize("block", range(2))
+@pytest.mark.parametrize("block", [0, pytest.param(1, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("kind", sorted(SHARE))
 def test_share(kind: str, block: int) -> None:
     size = SHARE[kind] // 2
     _agree(kind, range(block * size, (block + 1) * size))
 
 
-@pytest.mark.parametrize("block", range(4))
+@pytest.mark.parametrize("block", [0, *(pytest.param(b, marks=pytest.mark.slow) for b in (1, 2, 3))])
 @pytest.mark.parametrize("kind", sorted(MORE))
 def test_more(kind: str, block: int) -> None:
     size = MORE[kind] // 4

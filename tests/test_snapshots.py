@@ -27,6 +27,7 @@ from spaseq.core.events.batch import INSTANTS, Instant
 from spaseq.core.snapshot import Unwritable, decode, encode, seal, unseal
 from spaseq.language.results.step_values import StepValues
 from spaseq.rdf import TERMS, GraphEvent
+from tests.support.sizes import some
 
 INT = URIRef("http://www.w3.org/2001/XMLSchema#integer")
 HEAD = 8 + 16
@@ -416,8 +417,8 @@ def check_mutations(language: str, count: int, seed: int) -> dict[str, int]:
 
 @pytest.mark.parametrize("language", ["ceql", "spaseq"])
 def test_some_mutated_snapshots(language: str) -> None:
-    said = check_mutations(language, 150, 1)
-    assert said["refused"] > 100
+    said = check_mutations(language, some(150), 1)
+    assert said["refused"] > some(100)
 
 
 @pytest.mark.random
@@ -586,7 +587,7 @@ def check_made_up(language: str, count: int, seed: int) -> Counter[str]:
 
 @pytest.mark.parametrize("language", ["ceql", "spaseq"])
 def test_some_snapshots_that_are_made_up(language: str) -> None:
-    assert check_made_up(language, 150, 1)["refused"] > 50
+    assert check_made_up(language, some(150), 1)["refused"] > some(50)
 
 
 @pytest.mark.random

@@ -20,6 +20,7 @@ from spaseq.core.drawing.html import matches_html
 from spaseq.core.errors import LimitReached, OptionError
 from spaseq.core.measure import shorten, width_of
 from spaseq.core.steps import Step
+from tests.support.sizes import some
 
 ROOT = Path(__file__).resolve().parent.parent
 SVG = "{http://www.w3.org/2000/svg}"
@@ -97,7 +98,7 @@ SHAPES = {
 }
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=some(25), deadline=None)
 @given(st.lists(placed, min_size=2, max_size=9), st.sampled_from(sorted(SHAPES)), st.booleans(), st.booleans())
 def test_steps_are_the_events_of_the_join(
     drawn: list[tuple[str, int, int]], shape: str, by_key: bool, shows: bool
@@ -144,7 +145,7 @@ CLAUSES = ["?x ((?v + 1) AS ?more)", "?x (?w+ AS ?all)", "?x (SUM(?w) AS ?sum)",
 
 
 @pytest.mark.parametrize("selected", CLAUSES)
-@pytest.mark.parametrize("ending", ["", "ORDER BY DESC(?v) LIMIT 1000"])
+@pytest.mark.parametrize("ending", ["", pytest.param("ORDER BY DESC(?v) LIMIT 1000", marks=pytest.mark.slow)])
 def test_matches_that_clauses_made_rows_of_have_their_steps(selected: str, ending: str) -> None:
     """Many, as few of them are computed one by one; they knew no step since they were computed as columns."""
     head = HEAD.replace("SELECT ?x", f"SELECT {selected}").replace("100 SECONDS SLIDING", "10 SECONDS")
@@ -218,7 +219,7 @@ spans = st.builds(
 )  # fmt: skip
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=some(30), deadline=None)
 @given(st.lists(spans, max_size=6).map(tuple), texts, st.booleans())
 def test_no_text_of_a_timeline_lies_on_another(found: tuple[Span, ...], title: str, dates: bool) -> None:
     _check(Timeline(found, title, dates=dates))

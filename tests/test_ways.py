@@ -17,6 +17,7 @@ from spaseq.core.drawing import Diagram
 from spaseq.core.errors import OptionError
 from tests.support import harness
 from tests.support.drawn import drawn
+from tests.support.sizes import share, some
 
 CASES = [case for case in harness.load_all() if case.error is None]
 ROOT = Path(__file__).resolve().parent.parent
@@ -44,7 +45,7 @@ def _hides(automaton: CEA) -> bool:
 
 def test_every_match_of_the_cases_of_ceql_has_a_way() -> None:
     found = 0
-    for case in (case for case in CASES if not case.is_spaseq):
+    for case in share([case for case in CASES if not case.is_spaseq]):
         streams = harness.streams_of(case.events)
         given: dict[str, Any] = {"events": case.events} if streams is None else {"streams": streams}
         query = ceql.compile(case.query)
@@ -60,12 +61,12 @@ def test_every_match_of_the_cases_of_ceql_has_a_way() -> None:
                 if labels is not None:
                     took = [labels[t.label] for t in way if t.marks]
                     assert took == [{v for v, at in match.bindings.items() if p in at} for p in match.positions]
-    assert found > 1_000
+    assert found > some(1_000)
 
 
 def test_every_match_of_the_cases_of_spaseq_has_a_way(tmp_path: Path) -> None:
     found = 0
-    for number, case in enumerate(case for case in CASES if case.is_spaseq):
+    for number, case in enumerate(share([case for case in CASES if case.is_spaseq])):
         folder = tmp_path / str(number)
         folder.mkdir()
         streams = harness.write_streams(case.graphs, folder)
@@ -73,7 +74,7 @@ def test_every_match_of_the_cases_of_spaseq_has_a_way(tmp_path: Path) -> None:
         for match in list(run)[:10]:
             _check(match.way, match.positions, match.start, match.end, False)
             found += 1
-    assert found > 200
+    assert found > some(200)
 
 
 EVENTS = [

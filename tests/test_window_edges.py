@@ -25,6 +25,7 @@ import spaseq
 from spaseq.core.engine import Settings
 from spaseq.core.errors import EventError, QueryError
 from spaseq.rdf import GraphEvent
+from tests.support.sizes import some
 
 MOST = (1 << 63) - 1
 DAY = 86_400 * 10**9
@@ -102,7 +103,7 @@ def rows(kinds: Sequence[str], values: Sequence[Any], attribute: str) -> list[di
 
 
 @pytest.mark.parametrize(("evaluator", "form"), EVALUATORS)
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=some(15), deadline=None)
 @given(st.data())
 def test_ceql_at_the_edges(evaluator: str, form: str, data: st.DataObject) -> None:
     count = data.draw(st.integers(1, 9))
@@ -244,7 +245,7 @@ def seconds(nanoseconds: int) -> str:
 
 
 @pytest.mark.parametrize("form", SEQUENCES)
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=some(30), deadline=None)
 @given(st.data())
 def test_spaseq_at_the_edges(form: str, data: st.DataObject) -> None:
     stamps = sorted(data.draw(st.sets(times, min_size=1, max_size=8)))

@@ -408,7 +408,7 @@ class _Provided:
 
         place = Path(file).relative_to(_ROOT).parent
         self._folder = os.path.join(config.CACHE_DIR, f"spaseq-{stamp()[:16]}", place)
-        self._line = function.__code__.co_firstlineno
+        self._py_file, self._lineno = file, function.__code__.co_firstlineno  # numba names both if it cannot keep code
 
     def ensure_cache_path(self) -> None:
         """Raises OSError if the folder cannot be made or written."""
@@ -422,7 +422,7 @@ class _Provided:
         return stamp()
 
     def get_disambiguator(self) -> str:
-        return str(self._line)
+        return str(self._lineno)
 
 
 class _Locator:

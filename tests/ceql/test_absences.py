@@ -69,7 +69,9 @@ def _found(formula: str, streams: list[Events]) -> list[oracle.Match]:
     return sorted(ceql_whole(f"SELECT * WHERE {formula} PARTITION BY [s]", events))
 
 
-@pytest.mark.parametrize("formula", BORDERS)
+@pytest.mark.parametrize(
+    "formula", [pytest.param(each, marks=[] if i % 2 == 0 else [pytest.mark.slow]) for i, each in enumerate(BORDERS)]
+)
 def test_a_border_is_for_the_gap_around(formula: str) -> None:
     streams = _streams()
     expected = {match for other in BORDERS[formula] for match in _found(other, streams)}

@@ -20,6 +20,7 @@ from ceql.guards.registers import GuardRegisters
 from ceql.syntax.parse import parse
 from spaseq.core.errors import BudgetExceeded, EventError
 from spaseq.core.events import EventBatch, EventOptions, EventStream
+from tests.support.sizes import some
 
 
 @dataclass(frozen=True)
@@ -58,7 +59,7 @@ def xs(*values: Any) -> list[tuple[str, dict[str, Any]]]:
 numbers = st.lists(st.none() | st.integers(-50, 50) | st.floats(-50, 50), min_size=1, max_size=8)
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=some(300), deadline=None)
 @given(numbers)
 def test_aggregates_are_what_they_are_called(values: list[Any]) -> None:
     known = [v for v in values if v is not None]
@@ -81,7 +82,7 @@ def test_aggregates_are_what_they_are_called(values: list[Any]) -> None:
     assert holds(f"COUNT(x.p) = {len(known)}", xs(*values)) and holds(f"COUNT(x) = {len(values)}", xs(*values))
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=some(200), deadline=None)
 @given(
     st.sampled_from(["=", "!=", "<", "<=", ">", ">="]),
     st.integers(-1, 5) | st.just(2.5),
@@ -107,7 +108,7 @@ def test_what_is_kept_does_not_grow_with_the_events() -> None:
     assert many < few + 20
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=some(200), deadline=None)
 @given(st.lists(st.tuples(st.sampled_from("xy"), st.integers(0, 4)), min_size=1, max_size=7))
 def test_every_event_outside_of_the_aggregates(moves: list[tuple[str, int]]) -> None:
     values = {v: [p for w, p in moves if w == v] for v in "xy"}

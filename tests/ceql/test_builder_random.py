@@ -21,6 +21,7 @@ from tests.support.built import NotOffered, build, plain
 from tests.support.drawn_earlier import earlier_case, earlier_steps_case
 from tests.support.drawn_steps import steps_case
 from tests.support.drawn_totals import steps_with_totals_case, totals_case
+from tests.support.sizes import share, some
 from tests.support.strategies import (
     CeqlCase,
     absence_case,
@@ -104,7 +105,7 @@ def _same_matches(count: int, seed: int, kinds: tuple[Callable[[random.Random], 
 
 def test_the_queries_of_the_cases() -> None:
     outcomes = Counter[str]()
-    for text in QUERIES:
+    for text in share(QUERIES):
         try:
             parse(text)
         except ceql.QuerySyntaxError:
@@ -114,7 +115,7 @@ def test_the_queries_of_the_cases() -> None:
 
 
 def test_random_queries() -> None:
-    _agrees(150, 11, KINDS)
+    _agrees(some(150), 11, KINDS)
 
 
 def test_matches_of_random_queries() -> None:

@@ -16,6 +16,7 @@ from spaseq.core.engine import Settings
 from spaseq.core.errors import BudgetExceeded, OptionError
 from tests.support import harness
 from tests.support.harness import Events
+from tests.support.sizes import some
 
 Match = tuple[int, int, tuple[int, ...]]
 EVALUATORS = ("chain", "tree", "auto")
@@ -76,7 +77,7 @@ def on_every_road(text: str, events: Events, evaluator: str, seed: int) -> Itera
 @pytest.mark.parametrize("n", [13, pytest.param(20, marks=pytest.mark.slow)])
 def test_matches_without_an_automaton_are_those_of_the_definition(n: int, evaluator: str) -> None:
     window = n + n // 5
-    for seed in range(2):
+    for seed in range(some(2)):
         events = stream(n, 4 * n, seed)
         expected = defined(n, events, window)
         assert expected
@@ -91,7 +92,7 @@ def test_conditions_between_the_parts(evaluator: str) -> None:
     def holds(events: list[dict[str, Any]]) -> bool:
         return bool(events[0]["v"] < events[5]["v"] and events[3]["v"] + events[4]["v"] != events[13]["v"])
 
-    for seed in range(2):
+    for seed in range(some(2)):
         events = stream(n, 6 * n, seed)
         expected = defined(n, events, window, holds)
         assert expected and expected != defined(n, events, window)

@@ -16,6 +16,7 @@ from ceql.syntax import ast
 from ceql.syntax.parse import parse
 from spaseq.core.errors import EventError
 from spaseq.core.events import EventBatch, EventOptions, EventStream
+from tests.support.sizes import some
 
 
 def batch_of(events: list[dict[str, Any]]) -> EventBatch:
@@ -144,7 +145,7 @@ conditions = st.recursive(
 )
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=some(150), deadline=None)
 @given(conditions, st.lists(row, min_size=1, max_size=6))
 @example(condition("i * j > 0"), [{"i": 2**62, "j": 2}, {"i": -(2**62), "j": 2}, {"i": 2**40, "j": 2**40}])
 @example(condition("i % j = 0"), [{"i": -(2**63), "j": -1}, {"i": 5, "j": 0}])

@@ -48,7 +48,9 @@ def _events(seed: int, count: int = 300) -> list[dict[str, Any]]:
     return events
 
 
-@pytest.mark.parametrize("text", QUERIES)
+@pytest.mark.parametrize(
+    "text", [pytest.param(each, marks=[] if i % 2 == 0 else [pytest.mark.slow]) for i, each in enumerate(QUERIES)]
+)
 def test_every_road_finds_what_is_found_without_forgetting(
     text: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

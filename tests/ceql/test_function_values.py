@@ -26,6 +26,7 @@ from ceql.syntax.printer import print_query
 from spaseq.core.errors import EventError, QuerySemanticsError
 from spaseq.core.events import Duration, DurationColumn, EventBatch, EventOptions, EventStream, NumberColumn
 from tests.support import drawn_functions
+from tests.support.sizes import some
 
 
 def batch_of(events: list[dict[str, Any]]) -> EventBatch:
@@ -132,7 +133,7 @@ def check_two_variables(seed: int) -> int:
 
 
 def test_conditions_on_two_variables() -> None:
-    assert sum(map(check_two_variables, range(400))) > 150
+    assert sum(map(check_two_variables, range(some(400)))) > some(150)
 
 
 def test_a_power_of_negative_zero_is_that_of_zero_on_every_road() -> None:
@@ -164,7 +165,9 @@ KEPT = (
 )
 
 
-@pytest.mark.parametrize("text", KEPT)
+@pytest.mark.parametrize(
+    "text", [pytest.param(each, marks=[] if i % 2 == 0 else [pytest.mark.slow]) for i, each in enumerate(KEPT)]
+)
 def test_snapshots_keep_computed_values(text: str) -> None:
     draw, events = random.Random(3), []
     for k in range(60):

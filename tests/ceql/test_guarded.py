@@ -92,7 +92,7 @@ def reported(query: ceql.Query, stream: list[dict[str, Any]], rng: random.Random
 
 
 @pytest.mark.parametrize(
-    "formula", [pytest.param(formula, marks=[pytest.mark.slow] if i % 2 else []) for i, formula in enumerate(FORMULAS)]
+    "formula", [pytest.param(formula, marks=[pytest.mark.slow] if i % 4 else []) for i, formula in enumerate(FORMULAS)]
 )
 def test_the_kernels_and_the_runs_agree(formula: str, monkeypatch: pytest.MonkeyPatch) -> None:
     rng = random.Random(formula)

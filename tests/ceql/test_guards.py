@@ -18,6 +18,7 @@ from ceql.operators import values
 from ceql.syntax import ast
 from ceql.syntax.parse import parse
 from spaseq.core.events import EventBatch, EventOptions, EventStream
+from tests.support.sizes import some
 
 
 @dataclass(frozen=True)
@@ -48,7 +49,7 @@ def _lookup(attribute: ast.Attribute) -> Callable[[Mapping[str, Mapping[str, Any
     return lambda choice: choice[variable].get(attribute.name)
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=some(400), deadline=None)
 @given(st.sampled_from(GUARDS), taken)
 def test_registers_decide_for_all_choices(text: str, moves: list[tuple[dict[str, Any], set[str]]]) -> None:
     g = guard(text)

@@ -15,6 +15,7 @@ import pytest
 import ceql
 from ceql.cli.main import main
 from spaseq.core.errors import EventError, OptionError
+from tests.support.sizes import some
 
 BARS: list[dict[str, Any]] = [
     {"time": time, "symbol": "AB"[time % 2], "price": price} for time, price in enumerate([9, 8, 7, 6, 8, 5, 9, 4])
@@ -206,7 +207,7 @@ def test_random_untyped_events_on_every_road() -> None:
              "(ANY AS b FILTER b[x > 1]):+ ; ANY AS c FILTER c[x = 0]",
              "ANY AS a ; NOT (ANY AS c FILTER c[x = 1]) ; ANY AS b",
              "(ANY AS b FILTER b.x < PREV(b.x)):+"]  # fmt: skip
-    for number in range(12):
+    for number in range(some(12)):
         text = f"SELECT {rng.choice(['*', 'STRICT *', 'MAX *'])} WHERE {texts[number % 4]} WITHIN 5 EVENTS"
         if "MAX" in text and "NOT" in text:
             continue

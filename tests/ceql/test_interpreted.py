@@ -26,6 +26,9 @@ def pushed(query: ceql.Query, stream: list[dict[str, Any]]) -> list[Any]:
     return [(m.start, m.end, tuple(m.positions)) for m in found]
 
 
+SOME = [*PLAIN, *(pytest.param(f, marks=[pytest.mark.slow] if i % 3 else []) for i, f in enumerate(FORMULAS[::4]))]
+
+
 @pytest.fixture
 def queries(request: pytest.FixtureRequest) -> list[ceql.Query]:
     formula = request.param
@@ -34,7 +37,7 @@ def queries(request: pytest.FixtureRequest) -> list[ceql.Query]:
     return [ceql.compile(text) for text in rng.sample(texts, 3)]
 
 
-@pytest.mark.parametrize("queries", [*PLAIN, *FORMULAS[::4]], indirect=True)
+@pytest.mark.parametrize("queries", SOME, indirect=True)
 def test_interpreted_and_compiled_agree(queries: list[ceql.Query], monkeypatch: pytest.MonkeyPatch) -> None:
     rng = random.Random(0)
     for query in queries:
@@ -47,7 +50,7 @@ def test_interpreted_and_compiled_agree(queries: list[ceql.Query], monkeypatch: 
         assert found[0] == found[1] == found[2]
 
 
-@pytest.mark.parametrize("queries", [*PLAIN, *FORMULAS[::4]], indirect=True)
+@pytest.mark.parametrize("queries", SOME, indirect=True)
 def test_counts_interpreted_and_compiled_agree(queries: list[ceql.Query], monkeypatch: pytest.MonkeyPatch) -> None:
     """Also where it changes among the matches of an event: at any call of a kernel."""
     rng = random.Random(0)

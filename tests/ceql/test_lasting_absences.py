@@ -57,7 +57,9 @@ def _streams() -> list[list[dict[str, object]]]:
     return found
 
 
-@pytest.mark.parametrize("formula", SAME)
+@pytest.mark.parametrize(
+    "formula", [pytest.param(each, marks=[] if i % 2 == 0 else [pytest.mark.slow]) for i, each in enumerate(SAME)]
+)
 def test_a_time_is_for_the_gap_around(formula: str) -> None:
     found = 0
     for events in _streams():

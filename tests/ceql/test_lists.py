@@ -24,7 +24,7 @@ SYMBOLS = ("=", "!=", "<", "<=", ">", ">=")
 
 
 @pytest.mark.parametrize("count", [80, pytest.param(300, marks=pytest.mark.slow)])
-@pytest.mark.parametrize("kind", ["DOUBLE", "BIGINT", "VARCHAR"])
+@pytest.mark.parametrize("kind", ["DOUBLE", pytest.param("BIGINT", marks=pytest.mark.slow), "VARCHAR"])
 def test_duckdb_agrees_on_any_and_all(kind: str, count: int) -> None:
     """But for a list that is NULL, of which DuckDB makes an empty one, and PostgreSQL and CEQL NULL."""
     duckdb = pytest.importorskip("duckdb", reason="DuckDB is not installed: its ANY and ALL are not compared")

@@ -34,6 +34,7 @@ from spaseq.core.events.mixed import Odd, array_of, flatten, together, unite
 from spaseq.core.events.readers import tables
 from tests.support import harness, roads
 from tests.support.harness import Case
+from tests.support.sizes import some
 
 SMALL = (0, 1, 2, -3, 7)
 EDGE = (2**53 - 1, 2**53, 2**53 + 1, 2**53 + 2, -(2**53) - 1, 2**60 + 1, 2**63 - 1, -(2**63))
@@ -117,7 +118,7 @@ def _agree(case: Case, folder: Path, seed: int) -> Any:
     return expected
 
 
-@pytest.mark.parametrize("count", [8, pytest.param(24, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("count", [6, pytest.param(24, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("pool", ["small", "numbers", "odd numbers", "whole"])
 def test_numbers_mean_what_they_mean_alone_on_every_road(pool: str, count: int, tmp_path: Path) -> None:
     rng = random.Random(pool)
@@ -156,7 +157,7 @@ def test_kinds_that_do_not_go_together_are_an_error_on_every_road_or_on_none(tmp
     rng = random.Random("kinds")
     outcomes: Counter[str] = Counter()
     names = ("batch", "one by one", "cuts", "snapshot", "run -", "alerts", "pushed alerts")
-    for seed in range(int(os.environ.get("SPASEQ_RANDOM", 60))):
+    for seed in range(int(os.environ.get("SPASEQ_RANDOM", some(60)))):
         text = f"SELECT * WHERE {rng.choice(UNTOUCHED)} {rng.choice((*ENDS, ''))}"
         case = Case("mixed kinds", text, _drawn(rng, "kinds", rng.randrange(3, 10)))
         found = {r.name: _answers(r, case, tmp_path, seed) for r in _roads(case) if r.name in names}
@@ -165,7 +166,7 @@ def test_kinds_that_do_not_go_together_are_an_error_on_every_road_or_on_none(tmp
         for name, answer in found.items():
             wanted = sorted({e for _, e, _ in first}) if "alerts" in name and isinstance(first, list) else first
             assert answer == wanted, (name, case)
-    assert min(outcomes[o] for o in ("error", "matches", "none")) > 3, outcomes
+    assert min(outcomes[o] for o in ("error", "matches", "none")) > some(3), outcomes
 
 
 def test_a_value_of_another_kind_is_no_error_where_nothing_reads_it() -> None:
@@ -341,9 +342,9 @@ def test_each_value_of_an_array_is_what_it_is_alone() -> None:
     numbers = (1, BIG, 0.5, True, np.True_, np.float32(0.5), np.int8(1), decimal.Decimal(1))
     days = (datetime.datetime(2024, 5, 1), datetime.date(2024, 5, 1), datetime.timedelta(1))
     held = (None, *numbers, *days, "x", b"x", [1], {"a": 1})
-    for some in itertools.chain(itertools.product(held, repeat=2), itertools.product(numbers, repeat=3)):
-        alone = [repr(v) for value in some for v in array_of([value]).to_pylist()]
-        assert [repr(v) for v in array_of(some).to_pylist()] == alone
+    for pair in itertools.chain(itertools.product(held, repeat=2), itertools.product(numbers, repeat=3)):
+        alone = [repr(v) for value in pair for v in array_of([value]).to_pylist()]
+        assert [repr(v) for v in array_of(pair).to_pylist()] == alone
 
 
 _TIMES = """

@@ -100,7 +100,7 @@ def test_random_events_in_random_cuts_and_after_snapshots(
     rng = random.Random(name + second)
     network = Network({name: first, "found": second}, report=["found"])
     matched = 0
-    for _ in range(16):
+    for _ in range(8):
         time = 0.0
         events: list[dict[str, Any]] = []
         for _ in range(rng.randint(6, 24)):
@@ -120,7 +120,7 @@ def test_random_events_in_random_cuts_and_after_snapshots(
                 found += session.advance(int(left[0]["time"] * 10**9))
         found += session.close()
         assert [match.positions for _, match in found] == expected
-    assert matched > 5
+    assert matched > 2
 
 
 KINDS = ["whole", "decimal", "text", "date", "naive"]
@@ -144,8 +144,17 @@ def _stamp(kind: str, time: float) -> Any:
     return START + datetime.timedelta(seconds=time)
 
 
-@pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("first", [RISE, SILENT, SILENT.replace("2 SECONDS", "1500 MILLISECONDS"), VALUES, MIXED])
+FIRSTS = (RISE, SILENT, SILENT.replace("2 SECONDS", "1500 MILLISECONDS"), VALUES, MIXED)
+
+
+@pytest.mark.parametrize(
+    ("first", "kind"),
+    [
+        pytest.param(first, kind, marks=[] if (i + j) % 2 == 0 else [pytest.mark.slow])
+        for i, first in enumerate(FIRSTS)
+        for j, kind in enumerate(KINDS)
+    ],
+)
 def test_an_event_alone_is_as_one_in_columns(first: str, kind: str) -> None:
     """A dict goes the road of single events, a list of one the road of columns."""
     rng = random.Random(first + kind)

@@ -54,7 +54,7 @@ def plain(matches: Any) -> list[tuple[Any, ...]]:
     return sorted((m.start, m.end, tuple(m.positions)) for m in matches)
 
 
-@pytest.mark.parametrize("seed", range(40))
+@pytest.mark.parametrize("seed", [pytest.param(n, marks=[pytest.mark.slow] if n % 3 else []) for n in range(40)])
 def test_roots_stand_for_the_matches_that_wait(seed: int) -> None:
     rng = random.Random(seed)
     window, keyed = rng.choice(["none", "time", "events"]), rng.random() < 0.5
@@ -105,7 +105,7 @@ def test_many_matches_wait_as_few_roots() -> None:
         session.push(events[-1])
 
 
-@pytest.mark.parametrize("within", ["WITHIN 20 EVENTS", "WITHIN 20 SECONDS"])
+@pytest.mark.parametrize("within", ["WITHIN 20 EVENTS", pytest.param("WITHIN 20 SECONDS", marks=pytest.mark.slow)])
 @pytest.mark.parametrize("singly", [True, False])
 def test_nodes_behind_every_window_are_dropped(within: str, singly: bool) -> None:
     """Keys that come for ever, each with a match that waits: the structure holds those of one window."""

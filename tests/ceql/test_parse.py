@@ -11,6 +11,7 @@ from ceql.syntax import ast
 from ceql.syntax.parse import parse
 from spaseq.core.errors import QueryError, QuerySyntaxError
 from spaseq.core.pattern import Skip
+from tests.support.sizes import some
 
 
 def where(text: str) -> ast.Formula:
@@ -335,7 +336,7 @@ PIECES = [
 ]
 
 
-@settings(max_examples=500, deadline=None)
+@settings(max_examples=some(500), deadline=None)
 @given(st.lists(st.sampled_from(PIECES), max_size=14), st.booleans())
 def test_no_text_raises_anything_but_our_errors(pieces: list[str], whole: bool) -> None:
     text = ("SELECT * WHERE A AS x FILTER x[p = 3] " if whole else "") + " ".join(pieces)

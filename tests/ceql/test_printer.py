@@ -15,6 +15,7 @@ from ceql.syntax.parse import parse
 from ceql.syntax.printer import print_expression, print_query
 from spaseq.core.pattern import Preference, Skip
 from spaseq.core.trees import walk
+from tests.support.sizes import some
 
 names = st.sampled_from(["A", "b", "x1", "Größe", "select", "Like", "max", "with space", "1st", "and", "true", "null"])
 name_nodes = names.map(ast.Name)
@@ -106,7 +107,7 @@ queries = st.builds(
 )
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=some(300), deadline=None)
 @given(queries)
 def test_round_trip(query: ast.Query) -> None:
     """Up to sequences with several NOTs in a row, which parsing joins."""

@@ -25,6 +25,7 @@ from spaseq.core.engine import Settings
 from spaseq.core.errors import BudgetExceeded, UnsupportedFeature
 from tests.support import harness, oracle, oracle_ceql_text
 from tests.support.drawn_totals import totals_case
+from tests.support.sizes import some
 from tests.support.strategies import ceql_case, draw_stream
 
 PAIRS = tomllib.loads((Path(__file__).parent / "rewrites.toml").read_text("utf-8"))["pair"]
@@ -71,7 +72,7 @@ def test_golden_pairs_match_the_same(pair: dict[str, Any]) -> None:
     before, after = PREFIX + pair["in"], PREFIX + pair["out"] if "out" in pair else None
     rng = random.Random(len(pair["in"]))
     by_definition = oracle_ceql_text.read(before)
-    for _ in range(6):
+    for _ in range(some(6)):
         stream = [dict(event) for event in draw_stream(rng, 8)]
         if "engine_only" in pair:
             assert harness.ceql_whole(before, stream) == harness.ceql_whole(str(after), stream)

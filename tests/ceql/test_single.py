@@ -26,6 +26,7 @@ from spaseq.core.errors import BudgetExceeded, EventError
 from spaseq.core.events import EventOptions, EventStream
 from spaseq.core.pattern import NoneOf, Predicate
 from tests.ceql.test_expressions import condition, conditions, row
+from tests.support.sizes import some
 
 
 def on_columns(predicates: list[Predicate], event: dict[str, Any]) -> int:
@@ -52,7 +53,7 @@ ODD_VALUES = [datetime.datetime(2024, 5, 1, 12), datetime.datetime(2024, 5, 1, t
 event = st.builds(lambda e, t: {**e, "type": t}, row, st.sampled_from(["A", "B", None]))
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=some(200), deadline=None)
 @given(st.lists(conditions, min_size=1, max_size=3), event)
 @example([condition("i < 9007199254740992.0")], {"type": "A", "i": 2**53 + 1})
 @example([condition("i != 1.5"), condition("i = i")], {"type": None, "i": math.nan})
@@ -199,14 +200,14 @@ def check_cut(text: str, events: Any, cuts: list[tuple[int, bool]], options: Any
     assert summary == whole.counters
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=some(150), deadline=None)
 @given(st.sampled_from(QUERIES), streams(), cut_at, st.sampled_from(OPTIONS))
 def test_any_cut_gives_the_same(text: str, events: Any, cuts: list[tuple[int, bool]], options: Any) -> None:
     check_cut(text, events, cuts, options)
 
 
 @pytest.mark.random
-@settings(max_examples=5000, deadline=None)
+@settings(max_examples=some(5000), deadline=None)
 @given(st.sampled_from(QUERIES), streams(), cut_at, st.sampled_from(OPTIONS))
 def test_any_cut_gives_the_same_at_length(text: str, events: Any, cuts: list[tuple[int, bool]], options: Any) -> None:
     check_cut(text, events, cuts, options)

@@ -15,6 +15,7 @@ from ceql.cli.main import main
 from ceql.query import Query, compile_query
 from spaseq.core.engine import Settings
 from spaseq.core.errors import OptionError, UnsupportedFeature
+from tests.support.sizes import some
 from tests.support.timed_out_by_definition import Row, draw, draw_events
 
 
@@ -71,8 +72,8 @@ def _push_with_snapshots(text: str, events: list[dict[str, Any]], random: Random
 
 
 def test_rows_are_those_of_the_definition() -> None:
-    counted = [_compare(seed) for seed in range(60)]
-    assert sum(count > 0 for count in counted) > 15
+    counted = [_compare(seed) for seed in range(some(60))]
+    assert sum(count > 0 for count in counted) > some(15)
     assert sum(count < 0 for count in counted) < 15
 
 

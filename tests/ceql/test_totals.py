@@ -20,6 +20,7 @@ from spaseq.core.engine.runs import evaluator as engine
 from spaseq.core.engine.runs.coded import GuardRun
 from spaseq.core.engine.runs.row_sets import RegisterRun
 from spaseq.core.errors import EventError
+from tests.support.sizes import some
 
 FORMULAS = [
     "A ; B+ AS b ; C FILTER SUM(b.p) > 9",
@@ -88,7 +89,9 @@ def run_of(query: ceql.Query, stream: list[dict[str, Any]]) -> Any:
     return run
 
 
-@pytest.mark.parametrize("formula", FORMULAS)
+@pytest.mark.parametrize(
+    "formula", [pytest.param(each, marks=[] if i % 2 == 0 else [pytest.mark.slow]) for i, each in enumerate(FORMULAS)]
+)
 def test_the_kernels_and_python_agree(formula: str, monkeypatch: pytest.MonkeyPatch) -> None:
     rng = random.Random(formula)
     for ending in ENDINGS:
@@ -188,7 +191,7 @@ def code_of(number: int | float | None) -> int:
 typed = st.integers(-reg.WHOLE, reg.WHOLE) | st.floats(allow_nan=False) | st.integers(-3, 3) | st.floats(-3, 3)
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=some(300), deadline=None)
 @given(typed, typed)
 def test_typed_codes_add_and_compare_as_numbers_do(one: int | float, two: int | float) -> None:
     first, second = np.int64(code_of(one)), np.int64(code_of(two))

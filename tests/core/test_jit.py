@@ -138,6 +138,13 @@ def test_what_is_not_in_the_key_is_in_the_stamp(package: Path) -> None:
     assert run(package, NUMBA_BOUNDSCHECK="1")[0] == ["8", "2"]
 
 
+def test_code_that_numba_cannot_keep_in_a_folder_of_its_own_runs(package: Path, tmp_path: Path) -> None:
+    """Found without optimisation: numba warned by attributes that its own locators have, and ours had not."""
+    (found, compiled), said = run(package, NUMBA_OPT="0", NUMBA_CACHE_DIR=str(tmp_path / "kernels"))
+    assert (found, compiled) == ("8", "2")
+    assert not said or "Cannot cache compiled function" in said
+
+
 def test_compiled_code_in_a_folder_of_its_own_is_taken_wherever_the_package_lies(package: Path, tmp_path: Path) -> None:
     """Unpacked elsewhere, or in a zip file; but not after an edit."""
     cache = {"NUMBA_CACHE_DIR": str(tmp_path / "kernels")}
