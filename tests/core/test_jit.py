@@ -109,7 +109,9 @@ def run(package: Path, script: str = ASK, **variables: str) -> tuple[list[str], 
     return result.stdout.split(), result.stderr
 
 
+@pytest.mark.slow
 def test_a_second_process_compiles_nothing(package: Path) -> None:
+    """As in the folder of a user, below."""
     assert run(package) == (["8", "2"], "")
     assert run(package) == (["8", "0"], "")
 
@@ -121,7 +123,9 @@ def test_a_literal_needs_no_code_of_its_own(package: Path) -> None:
     assert run(package) == (["12", "2"], "")
 
 
+@pytest.mark.slow
 def test_an_edit_in_another_file_is_seen(package: Path) -> None:
+    """As by whether code is at hand, below."""
     run(package)
     first = package / "core/tecs/kernels/first.py"
     first.write_text(FIRST.replace("FACTOR = 2", "FACTOR = 5"), "utf-8")
@@ -189,8 +193,8 @@ def test_a_read_only_package_uses_the_users_folder(package: Path) -> None:
     "change",
     [
         "del caching.CacheImpl._locator_classes",
-        "caching.CacheImpl._locator_classes = [object]",
-        "del caching.CacheImpl",
+        pytest.param("caching.CacheImpl._locator_classes = [object]", marks=pytest.mark.slow),
+        pytest.param("del caching.CacheImpl", marks=pytest.mark.slow),
     ],
 )
 def test_where_numba_is_not_as_we_know_it_each_process_compiles(package: Path, change: str) -> None:

@@ -21,6 +21,7 @@ from spaseq.gpm.columnar.evaluate import BatchEvaluator
 from spaseq.language.syntax.scan import mask
 from spaseq.rdf import GraphEvent
 from tests.support import algebra_by_definition
+from tests.support.sizes import some
 
 E = "http://example.org/"
 S = "urn:s"
@@ -150,7 +151,7 @@ def _solved_alone(group: str, graph: list[Any]) -> bool:
 @given(_groups(), _GRAPHS)
 @example("{ ?u :p ?u . FILTER (?u = ?u) }", [[(_NAMES[0], _NAMES[2], _NAMES[0])]])
 @example("{ ?u :p 'x' }", [[(_NAMES[0], _NAMES[2], Literal("x", datatype=XSD.string))]])
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=some(400), deadline=None)
 def test_a_graph_alone_is_a_batch_of_one(group: str, graphs: list[Any]) -> None:
     _check(group, graphs)
 

@@ -17,6 +17,7 @@ from spaseq.language.solving.instants import InstantBatch
 from spaseq.language.solving.solve import ChunkRows, InstantSolutions, SolvedRows, Solver
 from spaseq.rdf import GraphBatch, GraphEvent, Instant, StreamOptions, Term, Triple
 from tests.support.graph_events_by_definition import instants, merge_streams
+from tests.support.sizes import some
 
 E = "http://example.org/"
 STREAMS = [E + name for name in "STU"]
@@ -86,7 +87,7 @@ def _table(rows: Any, names: list[str]) -> list[Any]:
 def test_rows(name: str, apart: bool, reference: bool) -> None:
     query = _query(QUERIES[name])
     gpms = sorted(query.checked.patterns)
-    for seed in range(4):
+    for seed in range(some(6)):
         rng = random.Random(seed)
         streams = _streams(rng)
         solver = Solver(query.checked, Knowledge(), reference=reference)
@@ -125,7 +126,7 @@ def test_conjunctions(gpms: str) -> None:
     triples = [(URIRef(E + name), URIRef(E + "p"), Literal(i)) for name in "uvw" for i in range(4)]
     known = Knowledge({E + "kb": event_graph(triples)})
     joined = 0
-    for seed in range(30):
+    for seed in range(some(30)):
         rng = random.Random(seed)
         streams = _streams(rng)
         solver = Solver(query.checked, known)

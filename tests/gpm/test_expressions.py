@@ -20,6 +20,7 @@ from spaseq.gpm.columnar.truth import Scope, compute, truth
 from spaseq.language.syntax.scan import mask
 from spaseq.rdf import term_key
 from spaseq.rdf.columns import TermTable
+from tests.support.sizes import some
 
 E = "http://example.org/"
 XSD_ = "http://www.w3.org/2001/XMLSchema#"
@@ -115,7 +116,7 @@ def test_columns_give_what_is_asked_one_by_one(shape: str, monkeypatch: pytest.M
     for terms, read in ((TERMS, True), (TERMS, False), ([*TERMS[::3], *FLOATS], True)):
         pairs = _pairs(terms)
         pairs = pairs if "?y" in shape else [(x, None) for x in [*terms, None]]
-        rows = pairs if len(pairs) < 150 else random.Random(7).sample(pairs, 150)
+        rows = pairs if len(pairs) < 150 else random.Random(7).sample(pairs, some(240))
         scope = _scope(rows, prologue, read)
         values, held = compute(expression, scope), truth(expression, scope)
         monkeypatch.setattr(conditions, "FEW", len(rows))

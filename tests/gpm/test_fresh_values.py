@@ -71,8 +71,14 @@ def _shape(rows: list[dict[str, Any]]) -> Counter[Any]:
     return found + Counter({"shared": sum(count > 1 for count in seen.values())})
 
 
-@pytest.mark.parametrize("group", GROUPS)
-@pytest.mark.parametrize("few", [0, 3])
+@pytest.mark.parametrize(
+    ("few", "group"),
+    [
+        pytest.param(few, group, marks=[] if number % 2 == bool(few) else [pytest.mark.slow])
+        for few in (0, 3)
+        for number, group in enumerate(GROUPS)
+    ],
+)
 def test_columns_give_what_rdflib_gives(group: str, few: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(truth, "FEW", few)
     head = "PREFIX : <urn:> SELECT * FROM STREAM S <urn:s> WHERE { SEQ (A) DEFINE GPM A ON S "

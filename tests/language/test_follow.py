@@ -77,7 +77,7 @@ class _Pieces:
         return self._pieces.pop(0) if self._pieces else b""
 
 
-_COUNT = pytest.mark.parametrize("count", [5, pytest.param(12, marks=pytest.mark.slow)])
+_COUNT = pytest.mark.parametrize("count", [3, pytest.param(12, marks=pytest.mark.slow)])
 """Random streams of each query."""
 
 

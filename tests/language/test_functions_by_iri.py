@@ -130,11 +130,11 @@ def value(function: Any, *terms: Any) -> Any:
     return found if found is None or isinstance(found, (Literal, URIRef)) else Literal(found)
 
 
-@pytest.mark.parametrize("count", [10, pytest.param(40, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("count", [4, pytest.param(40, marks=pytest.mark.slow)])
 def test_random_values_as_python_has_them(roads: Roads, count: int) -> None:
     spaseq.register_function(f"{E}near", near)
     spaseq.register_function(f"{E}mix", mix)
-    draw, kept, unbound = random.Random(1), 0, 0
+    draw, kept, unbound = random.Random(5), 0, 0
     for known in (False, True):
         pattern = "?a :p ?x . ?a :q ?y FILTER (:near(?x, ?y)) BIND (:mix(?x, ?y) AS ?m)"
         limited = "GRAPH <http://example.org/kb> { ?a :limit ?l FILTER (:mix(?l, ?l) < 20) }"
@@ -159,7 +159,7 @@ def test_random_values_as_python_has_them(roads: Roads, count: int) -> None:
                 text, [spaseq.GraphEvent(e.stream, e.time * 10**9, e.triples) for e in events], known=known
             ):
                 assert found == expected
-    assert kept > 2 * count and count // 10 <= unbound < kept
+    assert kept > 2 * count and max(1, count // 10) <= unbound < kept
 
 
 SAME = [
@@ -175,7 +175,7 @@ SAME = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("count", [2, pytest.param(5, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("count", [1, pytest.param(5, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("case", SAME, ids=lambda case: case[1])
 def test_as_sparqls_own_in_every_place(case: tuple[str, ...], count: int, roads: Roads) -> None:
     spaseq.register_function(f"{E}more", lambda a, b: a.toPython() + b.toPython())
@@ -199,7 +199,7 @@ def test_as_sparqls_own_in_every_place(case: tuple[str, ...], count: int, roads:
 
 
 @pytest.mark.parametrize("rest", ["", " WITHIN 3 SECONDS", " WITHIN 3 SECONDS SLIDING", " PARTITION BY (?a)"])
-@pytest.mark.parametrize("count", [2, pytest.param(5, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("count", [1, pytest.param(5, marks=pytest.mark.slow)])
 def test_conditions_between_gpms(count: int, rest: str, roads: Roads) -> None:
     spaseq.register_function(f"{E}greater", lambda a, b: a.toPython() > b.toPython())
     spaseq.register_function(f"{E}more", lambda a, b: a.toPython() + b.toPython())

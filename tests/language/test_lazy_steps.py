@@ -62,7 +62,7 @@ def _matches(query: spaseq.Query, paths: dict[str, str], **more: Any) -> list[An
     return [(m.start, m.end, m.positions, sorted((n, str(t)) for n, t in m.bindings.items())) for m in found]
 
 
-@pytest.mark.parametrize("keyed", [False, True])
+@pytest.mark.parametrize("keyed", [False, pytest.param(True, marks=pytest.mark.slow)])
 def test_matches_are_the_same_whatever_waits(keyed: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     found = Counter[str]()
     for seed, sequence in enumerate(_SEQUENCES):

@@ -15,6 +15,7 @@ from spaseq.cli.main import main
 from spaseq.core.errors import OptionError, UnsupportedFeature
 from spaseq.language.network import Network
 from spaseq.rdf import GraphEvent
+from tests.support.sizes import some
 
 EX = "http://example.org/"
 SECOND = 10**9
@@ -107,7 +108,7 @@ def by_definition(events: list[GraphEvent]) -> list[Plain]:
     return sorted(found)
 
 
-@pytest.mark.parametrize("seed", range(12))
+@pytest.mark.parametrize("seed", range(some(12)))
 def test_a_network_is_its_queries_one_after_another(seed: int) -> None:
     rng = random.Random(seed)
     network, events = Network(QUERIES), events_of(rng, 40)
@@ -131,7 +132,7 @@ def test_a_network_is_its_queries_one_after_another(seed: int) -> None:
 
 
 def test_queries_of_these_tests_have_matches() -> None:
-    found = {name for seed in range(12) for name, _, _ in by_definition(events_of(random.Random(seed), 40))}
+    found = {name for seed in range(some(12)) for name, _, _ in by_definition(events_of(random.Random(seed), 40))}
     assert found == set(QUERIES)
 
 

@@ -16,6 +16,7 @@ from spaseq.core.engine.runs import evaluator as engine
 from spaseq.core.engine.runs.coded import GuardRun
 from spaseq.language.guards import round_lists
 from spaseq.language.results.computing import Computation
+from tests.support.sizes import some
 
 X = "http://x/"
 GPMS = """DEFINE GPM A ON S { ?a x:of ?c . ?a x:price ?p FILTER (?p > 3) }
@@ -82,7 +83,7 @@ def pushed(query: spaseq.Query, events: list[GraphEvent], cuts: random.Random, *
     return found + shown(session.close())
 
 
-_QUICK = ("A; E+; C", "A, B+, C", "A, (B | D)+; C", "A; (D & F)+; C", "F; D+?; A", "A; E+; F!")
+_QUICK = ("A, B+, C", "A, (B | D)+; C", "A; (D & F)+; C", "F; D+?; A", "A; E+; F!")
 
 
 @pytest.mark.parametrize(
@@ -92,7 +93,8 @@ def test_the_kernels_and_the_runs_agree(sequence: str, monkeypatch: pytest.Monke
     rng, matches = random.Random(sequence), 0
     monkeypatch.setattr(round_lists, "_ROOM", 4)
     monkeypatch.setattr(round_lists, "_LISTS", 3)
-    for head, tail in HEADS:
+    first = SEQUENCES.index(sequence)
+    for head, tail in [*HEADS[first:], *HEADS[:first]][: some(18)]:
         for window in WINDOWS:
             if "SLIDING" in window and ("SELECT DISTINCT" in head or tail):
                 continue  # they range over tumbling windows

@@ -32,6 +32,7 @@ from spaseq.rdf import quiet_literals
 from spaseq.rdf.columns.dictionary import Dictionary
 from tests.support import harness
 from tests.support.ahead import in_small_batches
+from tests.support.sizes import some
 
 _EX = "http://example.org/"
 _TWO = f"""PREFIX : <{_EX}>
@@ -102,17 +103,23 @@ def _begun() -> int:
 @pytest.mark.parametrize("text", [_TWO, _KEYS, _TEXTS], ids=["join", "keys", "clauses"])
 def test_any_number_of_threads_gives_the_same_in_the_same_order(text: str, tmp_path: Path) -> None:
     several = 0
-    for seed in range(3):
+    seeds = (1, 0, 2)[: some(3)]
+    for seed in seeds:
         files = _written(tmp_path, seed)
         with in_small_batches((8, 25, 60)[seed], alone=seed):
             one, *others = (_all(_matches(text, threads, files, tmp_path)) for threads in (1, 2, 4))
         assert others == [one, one]
         several += len(one[0])
-    assert several > 30
+    assert several > 10 * len(seeds)
     assert not _begun()
 
 
-@pytest.mark.parametrize("form", ["json", "csv", "tsv", "xml", "jsonl", "nquads", "table"])
+_FORMS = ("json", "csv", "tsv", "xml", "jsonl", "nquads", "table")
+
+
+@pytest.mark.parametrize(
+    "form", [pytest.param(f, marks=[] if f in ("csv", "nquads", "table") else [pytest.mark.slow]) for f in _FORMS]
+)
 def test_every_format_is_the_same(form: str, tmp_path: Path) -> None:
     query = _TWO.replace("SELECT ?k ?x ?y ?c", "CONSTRUCT { ?k :saw ?x }") if form == "nquads" else _TWO
     files, texts = _written(tmp_path, 7), []

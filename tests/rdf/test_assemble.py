@@ -23,6 +23,7 @@ from spaseq.rdf import (
 from spaseq.rdf.columns.kernels.assembly import NESTED
 from spaseq.rdf.columns.reader import ColumnFiles
 from tests.support.graph_events import events_of
+from tests.support.sizes import some
 
 SECOND = 10**9
 GRAPHS = StreamOptions(event_by=EventBy("graph"), time=GENERATED_AT)
@@ -391,7 +392,7 @@ LINES = st.lists(
 )
 
 
-@settings(max_examples=200)
+@settings(max_examples=some(200))
 @given(LINES, st.sampled_from(["nt", "ttl"]), st.lists(st.integers(0, 600), max_size=10), st.booleans())
 def test_any_cut_of_the_bytes_gives_the_same_events(lines: list[str], form: str, cuts: list[int], end: bool) -> None:
     data = ("\n".join(lines) + ("\n" if end else "")).encode()

@@ -30,6 +30,7 @@ from spaseq.rdf.columns.reader import open_batches, read_batches
 from spaseq.rdf.options import GENERATED_AT, EventBy, EventKind
 from tests.support.drawn_streams import AT, TYPE, graphs, linked, options, triples
 from tests.support.graph_events_by_definition import open_streams
+from tests.support.sizes import some
 
 QUAD = re.compile(r'^(\S+ \S+ (?:"[^"]*"\S*|\S+))[ ](<[^>]*>|_:\w+) \.')
 """A line of N-Quads with a graph: its triple, and the name of the graph."""
@@ -113,25 +114,25 @@ def stream(folder: Path, text: str, iri: str = S, name: str = "a.nq", **more: ob
 
 
 @given(graphs(odd=False), options)
-@settings(max_examples=50)
+@settings(max_examples=some(50))
 def test_graphs(folder: Path, text: str, given_options: StreamOptions) -> None:
     agree([stream(folder, text)], given_options)
 
 
 @given(graphs(odd=True), options)
-@settings(max_examples=120)
+@settings(max_examples=some(120))
 def test_odd_graphs(folder: Path, text: str, given_options: StreamOptions) -> None:
     agree([stream(folder, text)], given_options)
 
 
 @given(triples(), options)
-@settings(max_examples=70)
+@settings(max_examples=some(70))
 def test_records(folder: Path, text: str, given_options: StreamOptions) -> None:
     agree([stream(folder, text, name="a.nt")], given_options)
 
 
 @given(linked(), options)
-@settings(max_examples=200)
+@settings(max_examples=some(200))
 def test_nodes_of_subjects(folder: Path, text: str, given_options: StreamOptions) -> None:
     options = replace(given_options, event_by=EventBy("subject"))
     if draws_no_time := given_options.time is None:
@@ -140,7 +141,7 @@ def test_nodes_of_subjects(folder: Path, text: str, given_options: StreamOptions
 
 
 @given(st.one_of(graphs(odd=False), graphs(odd=True), triples(), linked()), options, st.booleans())
-@settings(max_examples=200)
+@settings(max_examples=some(200))
 def test_documents(folder: Path, text: str, given_options: StreamOptions, empty: bool) -> None:
     """Lines as TriG, each its own block: what the parser gives, or refuses, is cut by the same rules."""
     blocks = [QUAD.sub(r"\2 { \1 }", line) for line in text.splitlines()]
@@ -150,13 +151,13 @@ def test_documents(folder: Path, text: str, given_options: StreamOptions, empty:
 
 
 @given(st.one_of(triples(), linked()), options, st.sampled_from(["file", "graph", "subject"]))
-@settings(max_examples=70)
+@settings(max_examples=some(70))
 def test_turtle(folder: Path, text: str, given_options: StreamOptions, by: EventKind) -> None:
     agree([stream(folder, text, name="a.ttl")], replace(given_options, event_by=EventBy(by)))
 
 
 @given(graphs(odd=True), options)
-@settings(max_examples=50)
+@settings(max_examples=some(50))
 def test_whole_files_of_quads(folder: Path, text: str, given_options: StreamOptions) -> None:
     agree([stream(folder, text)], replace(given_options, event_by=EventBy("file")))
 
@@ -172,7 +173,7 @@ def test_nodes_whose_links_no_pattern_needs_are_in_their_events(folder: Path) ->
 
 
 @given(st.lists(st.one_of(graphs(odd=True), triples()), min_size=2, max_size=3), options)
-@settings(max_examples=40)
+@settings(max_examples=some(40))
 def test_several_files(folder: Path, texts: list[str], given_options: StreamOptions) -> None:
     paths = []
     for number, text in enumerate(texts):
@@ -265,7 +266,7 @@ def test_streams_of_one_name_and_clocks_that_do_not_compare(folder: Path) -> Non
 
 def test_events_wait_for_times_over_many_batches(folder: Path) -> None:
     """All graphs first, then all times; and the other way round."""
-    count = 300
+    count = some(300)
     inside = [f'<a:n{n}> <a:p> "{n}" <a:g{n}> .\n_:b <a:q> _:b <a:g{n}> .\n' for n in range(count)]
     about = [f'<a:g{n}> {AT} "{n}" .\n' for n in range(count)]
     for lines in ([*inside, *about], [*about, *inside], [*inside, *about[::-1]], [*about[::-1], *inside]):

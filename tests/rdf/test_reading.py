@@ -32,6 +32,7 @@ from spaseq.rdf import (
     term_key,
 )
 from tests.support.graph_events import read_stream
+from tests.support.sizes import some
 
 XSD = "http://www.w3.org/2001/XMLSchema#"
 NQUADS = f"""# power readings
@@ -221,7 +222,7 @@ class TestWrongInput:
         with pytest.raises(EventError, match=r"s\.ttl:2: not Turtle .*No scheme found.*\nhint: .*@base"):
             statements(write(tmp_path, "s.ttl", "\n<a> <b> <c> ."))
 
-    @settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None, max_examples=300)
+    @settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None, max_examples=some(300))
     @given(
         name=st.sampled_from(["s.nq", "s.trig", "s.nq.gz", "s.nq.zst"]),
         edits=st.lists(

@@ -12,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from spaseq.core.automata.rma import formulas as f
+from tests.support.sizes import some
 
 
 @dataclass(frozen=True)
@@ -51,7 +52,7 @@ def _allowed(truth: dict[f.Test, bool]) -> bool:
     return len(set(held)) == len(held)
 
 
-@settings(max_examples=300)
+@settings(max_examples=some(300))
 @given(st.integers(0, 2**32))
 def test_a_formula_is_satisfiable_where_some_truth_values_make_it_hold(seed: int) -> None:
     formula = _drawn(random.Random(seed), 4)

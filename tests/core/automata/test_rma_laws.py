@@ -16,6 +16,7 @@ from spaseq.core.automata.rma.simulation import simulators
 from spaseq.core.errors import BudgetExceeded, OptionError
 from tests.support import oracle_rma as o
 from tests.support.rma_expressions import Names, formula, lowered, random_condition, random_expression, random_stream
+from tests.support.sizes import some
 
 SEEDS = st.integers(0, 2**32)
 LIMITS = rma.Limits(max_states=400, max_registers=12, max_minterms=300, max_configurations=20_000)
@@ -31,7 +32,7 @@ def ends(found: list[bool]) -> set[int]:
     return {i for i, yes in enumerate(found) if yes}
 
 
-@settings(max_examples=150)
+@settings(max_examples=some(150))
 @given(SEEDS)
 def test_an_expression_and_its_automaton_have_the_same_matches(seed: int) -> None:
     _, expression, stream = drawn(seed)
@@ -42,14 +43,14 @@ def test_an_expression_and_its_automaton_have_the_same_matches(seed: int) -> Non
     assert ends(rma.accepts(rma.build(node), stream)) == o.ends(expected)
 
 
-@settings(max_examples=100)
+@settings(max_examples=some(100))
 @given(SEEDS)
 def test_contiguity_and_optional_parts(seed: int) -> None:
     _, expression, stream = drawn(seed, beyond=True)
     assert rma.matches(rma.build(lowered(expression)), stream) == o.matches(expression, stream)
 
 
-@settings(max_examples=60)
+@settings(max_examples=some(60))
 @given(SEEDS)
 def test_matches_that_begin_with_the_first_event(seed: int) -> None:
     _, expression, stream = drawn(seed, beyond=True)
@@ -64,7 +65,7 @@ def pairs(seed: int) -> tuple[Any, Any, list[Any]]:
     return a, b, random_stream(rng, 6)
 
 
-@settings(max_examples=80)
+@settings(max_examples=some(80))
 @given(SEEDS)
 def test_closure_under_union_and_concatenation(seed: int) -> None:
     a, b, stream = pairs(seed)
@@ -74,7 +75,7 @@ def test_closure_under_union_and_concatenation(seed: int) -> None:
     assert rma.matches(rma.concatenation(left, right), stream) == o.concatenated(first, second)
 
 
-@settings(max_examples=80)
+@settings(max_examples=some(80))
 @given(SEEDS)
 def test_closure_under_iteration(seed: int) -> None:
     _, expression, stream = drawn(seed, size=6, depth=2)
@@ -82,7 +83,7 @@ def test_closure_under_iteration(seed: int) -> None:
     assert found == o.iterated(o.matches(expression, stream))
 
 
-@settings(max_examples=60)
+@settings(max_examples=some(60))
 @given(SEEDS, st.integers(1, 4))
 def test_windows(seed: int, window: int) -> None:
     _, expression, stream = drawn(seed, size=7, depth=2)
@@ -96,7 +97,7 @@ def test_windows(seed: int, window: int) -> None:
     assert [(t.source, t.target) for t in loops] in ([], [(0, 0)]), "a tree but for the loop on its start"
 
 
-@settings(max_examples=60)
+@settings(max_examples=some(60))
 @given(SEEDS, st.integers(1, 4))
 def test_output_agnostic_determinisation_under_a_window(seed: int, window: int) -> None:
     """Corollary 6.7, from the tree and from the counter; and its complement as a recogniser."""
@@ -122,7 +123,7 @@ def within_limits(work: Callable[[], rma.RMA]) -> rma.RMA:
         raise
 
 
-@settings(max_examples=80)
+@settings(max_examples=some(80))
 @given(SEEDS, st.booleans())
 def test_determinisation_keeps_the_matches(seed: int, windowed: bool) -> None:
     """Theorem 5.5, where the construction ends: with a window always, without one where registers are enough."""
@@ -135,7 +136,7 @@ def test_determinisation_keeps_the_matches(seed: int, windowed: bool) -> None:
     assert rma.matches(deterministic, stream) == o.matches(expression, stream)
 
 
-@settings(max_examples=80)
+@settings(max_examples=some(80))
 @given(SEEDS)
 def test_any_automaton_runs_as_its_definition_says(seed: int) -> None:
     """Random automata, not from expressions; and the constructions that any automaton has."""
@@ -178,7 +179,7 @@ def random_transition(rng: random.Random, states: int) -> tuple[int, Any, int, t
     return rng.randrange(states), condition, rng.randrange(states), writes, rng.random() < 0.6
 
 
-@settings(max_examples=60)
+@settings(max_examples=some(60))
 @given(SEEDS)
 def test_what_a_state_can_do_its_simulators_can(seed: int) -> None:
     rng, expression, stream = drawn(seed, size=7, depth=2, beyond=True)

@@ -26,6 +26,7 @@ from spaseq.core.tecs.kernels import layout as k
 from tests.core.engine.test_against_oracle import SIZE, as_list, draw, in_batches
 from tests.support import oracle as o
 from tests.support.engine_patterns import Rows, lower
+from tests.support.sizes import some
 from tests.support.snapshots import rewritten
 
 RULES = [After.PAST_LAST, After.TO_NEXT, After.TO_FIRST, After.TO_LAST, After.ONCE]
@@ -49,7 +50,7 @@ def after(rule: After, rng: random.Random, query: o.Query) -> AfterMatch:
 
 @pytest.mark.parametrize("rule", RULES, ids=[rule.value for rule in RULES])
 def test_the_rules_are_the_oracles_in_any_cut(rule: After) -> None:
-    check_rule(rule, range(SIZE // 2))
+    check_rule(rule, range(some(SIZE // 2)))
 
 
 @pytest.mark.random
@@ -93,8 +94,8 @@ def with_keys(rows: Rows, ends: list[int]) -> list[tuple[int, int]]:
 
 def test_past_last_is_next_with_consumption_if_runs_mark_their_start() -> None:
     """So the first is evaluated as the second. With a projection that leaves starts out they differ."""
-    same = other = 0
-    for seed in range(300):
+    same, other, cases = 0, 0, some(300)
+    for seed in range(60, 60 + cases):  # of these, one leaves starts out and differs
         _, rows, window, _, query, _ = draw(seed)
         program = compile_program(lower(query.formula), window, choice=Choice(after=AfterMatch(After.PAST_LAST)))
         next_one = Choice(Selection.NEXT, Consume.PARTITION)
@@ -106,7 +107,7 @@ def test_past_last_is_next_with_consumption_if_runs_mark_their_start() -> None:
         else:
             other += found != consumed
             assert {m[1:] for m in found} == {m[1:] for m in consumed}, (seed, query, rows)
-    assert same > 15 and other > 0
+    assert same > cases // 20 and other > 0
 
 
 def test_a_variable_that_never_takes_the_first_event_leaves_one_run_for_each_start() -> None:
@@ -126,7 +127,11 @@ def letters(seed: int, size: int, share: tuple[float, ...]) -> Rows:
     return Rows(rng.choice(list("ABC"), size, p=share), rng.integers(0, 4, size), np.arange(size), np.arange(size))
 
 
-@pytest.mark.parametrize("rule", [After.TO_NEXT, After.TO_FIRST, After.TO_LAST], ids=["next", "first", "last"])
+@pytest.mark.parametrize(
+    "rule",
+    [After.TO_NEXT, After.TO_FIRST, pytest.param(After.TO_LAST, marks=pytest.mark.slow)],
+    ids=["next", "first", "last"],
+)
 @pytest.mark.parametrize("settings", [Settings(), Settings(automaton_bytes=0)], ids=["classes", "set by set"])
 def test_memory_is_one_windows_worth(rule: After, settings: Settings) -> None:
     """Runs out of the window and dead starts are forgotten, whether or not matches are found."""

@@ -131,8 +131,17 @@ def drifting(rng: np.random.Generator, size: int, period: int) -> Rows:
     return Rows(np.concatenate(types), rng.integers(0, 12, size), np.arange(size), np.arange(size))
 
 
-@pytest.mark.parametrize("pattern", [SEQUENCE, CONJUNCTION])
-@pytest.mark.parametrize("window", [Window("span", 40), Window("events", 40), Window("tumbling", 60)])
+@pytest.mark.parametrize(
+    ("pattern", "window"),
+    [
+        (SEQUENCE, Window("span", 40)),
+        (CONJUNCTION, Window("events", 40)),
+        (SEQUENCE, Window("tumbling", 60)),
+        pytest.param(CONJUNCTION, Window("span", 40), marks=pytest.mark.slow),
+        pytest.param(SEQUENCE, Window("events", 40), marks=pytest.mark.slow),
+        pytest.param(CONJUNCTION, Window("tumbling", 60), marks=pytest.mark.slow),
+    ],
+)
 def test_changes_lose_and_double_nothing(pattern: Pattern, window: Window, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(choosing, "FIRST", 32)
     monkeypatch.setattr(choosing, "EVERY", 250)

@@ -17,6 +17,7 @@ from spaseq.core.engine.kernels.keys import FACTOR, hash_of
 from spaseq.core.engine.program.partitions import code
 from spaseq.core.engine.program.window import Lows
 from spaseq.core.errors import OptionError
+from tests.support.sizes import some
 
 LEAST, MOST = -(1 << 63), (1 << 63) - 1
 DAY = 86_400 * 10**9
@@ -74,7 +75,7 @@ def lows_of(window: Window, values: Any, dtype: Any, cuts: list[int]) -> list[in
     return found
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=some(300), deadline=None)
 @given(windows(), st.lists(places, min_size=1, max_size=12), st.lists(st.integers(0, 12), max_size=3))
 def test_the_first_live_start_of_whole_numbers_is_that_of_the_definition(
     window: Window, values: list[int], cuts: list[int]
@@ -84,7 +85,7 @@ def test_the_first_live_start_of_whole_numbers_is_that_of_the_definition(
     assert lows_of(window, values, np.int64, cuts) == expected
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=some(300), deadline=None)
 @given(st.one_of(decimals.map(abs), sizes), st.lists(decimals, min_size=1, max_size=12),
        st.lists(st.integers(0, 12), max_size=3))  # fmt: skip
 def test_the_first_live_start_of_decimals_is_that_of_the_definition(
@@ -96,7 +97,7 @@ def test_the_first_live_start_of_decimals_is_that_of_the_definition(
     assert lows_of(window, values, np.float64, cuts) == expected
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=some(300), deadline=None)
 @given(windows(), places, places)
 def test_bounds_of_whole_numbers_are_those_of_the_definition(window: Window, one: int, other: int) -> None:
     start, end = min(one, other), max(one, other)
@@ -110,7 +111,7 @@ def test_bounds_of_whole_numbers_are_those_of_the_definition(window: Window, one
         assert window.number(window.origin) == 0
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=some(300), deadline=None)
 @given(st.one_of(decimals.map(abs), sizes), decimals, decimals)
 def test_bounds_of_decimals_are_those_of_the_definition(size: float, one: float, other: float) -> None:
     window, start, end = Window("span", size), min(one, other), max(one, other)

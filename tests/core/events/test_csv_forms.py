@@ -21,6 +21,7 @@ from spaseq.core.events.csv_files import read_csv
 from spaseq.core.events.options import TextForm
 from spaseq.core.events.time import time_by_form, times_by_form
 from spaseq.core.events.timestamps import form_of
+from tests.support.sizes import some
 
 EURO = "Zeit;Kurs;Menge\n15.06.2026 10:00;3,5;1.000\n15.06.2026 10:01;1.234,56;12\n"
 
@@ -289,7 +290,7 @@ def _as_csv(rng: random.Random, rows: list[dict[str, Any]], delimiter: str, deci
     return "\n".join(lines) + "\n"
 
 
-@pytest.mark.parametrize("seed", range(40))
+@pytest.mark.parametrize("seed", range(some(40)))
 def test_random_files_of_every_form(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     rng = random.Random(seed)
     delimiter, decimal = rng.choice([(";", ","), (";", ","), (",", "."), ("|", "."), ("\t", ".")])

@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from spaseq.core.events.time import UNITS, decimal_times
+from tests.support.sizes import some
 
 DECIMALS = st.builds(
     lambda whole, digits: float(f"{whole}e-{digits}"), st.integers(-(10**17), 10**17), st.integers(0, 12)
@@ -22,7 +23,7 @@ def _exactly(value: float, scale: int) -> int:
 
 
 @given(st.lists(DECIMALS | DOUBLES, max_size=20), st.sampled_from(sorted(UNITS.values())))
-@settings(max_examples=500)
+@settings(max_examples=some(500))
 def test_what_is_known_is_what_the_decimal_says(values: list[float], scale: int) -> None:
     times, known = decimal_times(np.array(values, np.float64), scale)
     for value, time, told in zip(values, times.tolist(), known.tolist(), strict=True):

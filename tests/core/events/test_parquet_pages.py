@@ -85,7 +85,7 @@ _FORMS = [
 def test_usual_files_are_read_as_before(tmp_path: Path, version: str, codec: str, dictionary: bool) -> None:
     path = tmp_path / "e.parquet"
     rng = np.random.default_rng(1)
-    rows = 30_000
+    rows = 12_000
     table = pa.table({
         "type": pa.array(["A", "B", None]).take(pa.array(rng.integers(0, 3, rows))),
         "text": pa.array(_TEXTS).take(pa.array(rng.integers(0, 4, rows))),
@@ -96,7 +96,7 @@ def test_usual_files_are_read_as_before(tmp_path: Path, version: str, codec: str
     })  # fmt: skip
     pq.write_table(
         table, path, compression=codec, data_page_version=version, use_dictionary=dictionary, data_page_size=5_000,
-        dictionary_pagesize_limit=50_000, row_group_size=9_000, write_statistics=True,
+        dictionary_pagesize_limit=50_000, row_group_size=4_000, write_statistics=True,
     )  # fmt: skip
     assert _at_once(path) == MOST
     found = [row for part in tables(str(path)) for row in part.to_pylist()]

@@ -12,6 +12,7 @@ from spaseq.core.tecs.kernels.structure import add_list, add_node, merge, new_no
 from tests.support import oracle as o
 from tests.support.engine_patterns import lower, random_rows
 from tests.support.laws import check_laws
+from tests.support.sizes import some
 
 Open = set[tuple[int, tuple[int, ...]]]
 
@@ -36,7 +37,7 @@ def add(arena: Arena, cell: int, start: int, pos: int) -> int:
 def test_lists_hold_what_was_put_in_whatever_the_order() -> None:
     """Newer heads fold, equal starts unite, older ones are sorted in; merging and moving lists loses nothing."""
     rng = random.Random(5)
-    for _ in range(200):
+    for _ in range(some(200)):
         arena = Arena(1 << 24)
         arena.add_cells(2)
         held: list[Open] = [set(), set()]
