@@ -17,6 +17,7 @@ import pytest
 
 import spaseq
 from spaseq.cli.main import main
+from spaseq.core.events.growing import Watched
 from spaseq.rdf import Followed, GraphEvent, StreamOptions, StreamSource
 from tests.support import harness
 
@@ -181,6 +182,24 @@ def test_a_followed_file_that_is_no_longer_the_same(
     assert isinstance(found.error, spaseq.EventError) and found.error.source == str(path)
     assert message in found.error.problem
     assert change is _write_anew or f"{size:,} bytes of it had been read" in found.error.problem
+
+
+def test_a_followed_file_that_goes_between_two_looks_at_it(
+    tmp_path: Path, taken: Callable[..., _Taken], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is looked at as the same file, and then for the next one: that found no file by this name."""
+    path, look = tmp_path / "s.nq", Watched.check
+    path.write_text(_graph(1, 1, "p") + _graph(2, 2, "p"))
+
+    def check(watched: Watched, piece: bytes = b"") -> None:
+        look(watched, piece)
+        if not piece:
+            path.unlink()
+
+    monkeypatch.setattr(Watched, "check", check)
+    found = taken({"S": path})
+    _wait_for(lambda: found.error is not None)
+    assert "the file is gone while it was followed" in str(found.error)
 
 
 def test_files_of_a_folder_that_were_read_may_go_and_none_may_come_in_front(

@@ -45,7 +45,8 @@ def read_json_lines(
 ) -> Iterator[pa.Table]:
     """Tables of the objects in a stream of bytes; empty lines are passed over.
 
-    `texts` are the attributes whose texts stay texts, also those in the form of a time. `from_dicts` makes a table of
+    `texts` are the attributes whose texts stay texts, also those in the form of a time; so do all in lists and objects,
+    as in dicts that are pushed. `from_dicts` makes a table of
     objects that were read line by line. Raises `EventError` with the line for what is not an object, not JSON, not
     UTF-8, nested beyond Python's recursion limit, or of another kind than before.
     """
@@ -64,12 +65,27 @@ def _at_once(block: bytes, texts: Collection[str]) -> pa.Table | None:
         return None
     try:
         table = pa.json.read_json(io.BytesIO(block), read_options=_options(block))
-        if taken := [f.name for f in table.schema if f.name in texts and pa.types.is_temporal(f.type)]:
-            again = pa.json.ParseOptions(explicit_schema=pa.schema([(name, pa.string()) for name in taken]))
+        kept = [(f.name, _with_texts(f.type) if f.name in texts else _with_texts_inside(f.type)) for f in table.schema]
+        if taken := [pair for pair, f in zip(kept, table.schema, strict=True) if pair[1] != f.type]:
+            again = pa.json.ParseOptions(explicit_schema=pa.schema(taken))
             table = pa.json.read_json(io.BytesIO(block), read_options=_options(block), parse_options=again)
     except pa.ArrowInvalid:
         return None
     return None if table.num_rows != lines or _is_rounded(table, block) or _is_deep(table.schema) else table
+
+
+def _with_texts(kind: pa.DataType) -> pa.DataType:
+    """The type, with texts for times."""
+    return pa.string() if pa.types.is_temporal(kind) else _with_texts_inside(kind)
+
+
+def _with_texts_inside(kind: pa.DataType) -> pa.DataType:
+    """The type, with texts for times in its lists and objects."""
+    if pa.types.is_list(kind):
+        return pa.list_(_with_texts(kind.value_type))
+    if pa.types.is_struct(kind):
+        return pa.struct([(field.name, _with_texts(field.type)) for field in kind])
+    return kind
 
 
 def _is_deep(schema: pa.Schema) -> bool:

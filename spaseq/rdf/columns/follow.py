@@ -378,6 +378,13 @@ class _Reader(threading.Thread):
                 return
             yield piece
 
+    def _is_followed_by_another(self, watched: Watched) -> bool:
+        try:
+            return self._files.upcoming() is not None
+        except EventError:
+            watched.check()  # the error is of this file, if it was taken away meanwhile
+            raise
+
     def _growing(self, path: str) -> Iterator[bytes]:
         try:
             with open(path, "rb") as file:
@@ -396,7 +403,7 @@ class _Reader(threading.Thread):
                         self._say(silent=False)
                         self._read_at, self.pending = time.monotonic(), True
                         yield piece
-                    elif self._files.upcoming() is not None:
+                    elif self._is_followed_by_another(watched):
                         over = True  # nothing more is written to it: what came meanwhile is read
                     else:
                         self._wait()

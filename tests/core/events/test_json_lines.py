@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 import json
 import pathlib
 from typing import Any
@@ -56,6 +57,15 @@ def test_nulls_in_lists_of_objects_stay_in_their_line(tmp_path: pathlib.Path) ->
 def test_objects_without_attributes_are_counted(tmp_path: pathlib.Path) -> None:
     (tmp_path / "e.jsonl").write_bytes(b"{}\n{}\n")
     assert [table.num_rows for table in tables(str(tmp_path / "e.jsonl"))] == [2]
+
+
+@pytest.mark.parametrize("value", [["2020-01-01"], {"a": "2020-01-01T00:00:00Z"}, [{"a": ["2020-01-01"]}, {}]])
+def test_texts_in_lists_and_objects_are_no_times(value: Any, tmp_path: pathlib.Path) -> None:
+    """As in dicts that are pushed. They became times, unless a line beside them had to be read by itself."""
+    (found,) = _read(tmp_path, json.dumps({"type": "A", "time": "2020-01-01", "x": value}).encode())
+    plain = json.dumps(found["x"], default=repr)
+    assert plain == json.dumps(value).replace("{}", '{"a": null}')
+    assert isinstance(found["time"], datetime.datetime)
 
 
 _SCALARS = st.none() | st.booleans() | st.integers(-9, 9) | st.sampled_from(["", "x", "null", "{", "]}", "2020-01-01"])
