@@ -10,8 +10,8 @@ here calls is compiled when one does.
 *For what.* Kept kernels are for one kind of processor, one version of numba and of Python. With NUMBA_CPU_NAME=generic
 and an empty NUMBA_CPU_FEATURES they are for all processors of an architecture. All processes that read them need both.
 
-*Cost.* Two to three minutes of processor time for an empty folder, twenty seconds for a full one (2026-11-27). Commands
-run in up to four processes, of which one compiles a kernel and the others wait for it.
+*Cost.* Three to five minutes of processor time for an empty folder, half a minute for a full one (2026-11-28, a busy
+machine). Commands run in up to four processes, of which one compiles a kernel and the others wait for it.
 """
 
 from __future__ import annotations

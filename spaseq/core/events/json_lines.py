@@ -45,10 +45,10 @@ def read_json_lines(
 ) -> Iterator[pa.Table]:
     """Tables of the objects in a stream of bytes; empty lines are passed over.
 
-    `texts` are the attributes whose texts stay texts, also those in the form of a time; so do all in lists and objects,
-    as in dicts that are pushed. `from_dicts` makes a table of
-    objects that were read line by line. Raises `EventError` with the line for what is not an object, not JSON, not
-    UTF-8, nested beyond Python's recursion limit, or of another kind than before.
+    `texts` are the attributes whose texts stay texts, also those in the form of a time. Texts in lists and objects
+    always do, as in dicts that are pushed. `from_dicts` makes a table of objects that were read line by line. Raises
+    `EventError` with the line for what is not an object, not JSON, not UTF-8, nested beyond Python's recursion limit,
+    or of another kind than before.
     """
     line = 1
     for block in line_blocks(stream, name):

@@ -379,6 +379,7 @@ class _Reader(threading.Thread):
             yield piece
 
     def _is_followed_by_another(self, watched: Watched) -> bool:
+        """True if there is a file behind the one that is read, to which nothing more is written then."""
         try:
             return self._files.upcoming() is not None
         except EventError:
