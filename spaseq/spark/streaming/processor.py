@@ -166,8 +166,8 @@ class Processor(StatefulProcessor):
         self._mark = MARK
 
     def __getstate__(self) -> dict[str, Any]:
-        """What makes evaluations is packed for itself. A process of Spark's that begins each stream calls `init` alone,
-        and needs no module of either language.
+        """The function that makes evaluations is packed for itself. A process of Spark's that begins each stream calls
+        `init` alone, and needs no module of either language.
 
         PERF: it takes 0.2 s of a processor to unpack this one, before 1.2 (2026-11-28, a busy machine).
         """
