@@ -9,7 +9,7 @@ SHELL  := /bin/bash
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help run test test-slow test-bounds fuzz coverage lint bench bench-peers clean check-python check-java
+.PHONY: help run test test-slow test-bounds fuzz coverage lint ruff bench bench-peers clean check-python check-java
 
 help:
 	@echo "make run        the smart-grid query through Spark in local mode: a progress bar and a table of matches"
@@ -33,8 +33,13 @@ run: $(VENV)/kernels check-java
 # Several processes at a time; tests/conftest.py says which of them runs what. One more than there are processors, as
 # tests of Spark wait for a third of their time.
 PROCESSES ?= $(shell $(PYTHON) -c "import os; print(min(4, (os.cpu_count() or 1) + 1))")
-test: $(STAMP) check-java lint
-	$(BIN)/python -m pytest -q -n $(PROCESSES)
+# mypy takes one and a half minutes of one processor, beside the tests; what it says comes behind them.
+test: $(STAMP) check-java ruff
+	@echo "$(BIN)/python -m pytest -q -n $(PROCESSES)"; \
+	$(BIN)/mypy >$(VENV)/mypy.log 2>&1 & types=$$!; trap 'kill $$types' INT TERM; \
+	$(BIN)/python -m pytest -q -n $(PROCESSES); tests=$$?; \
+	wait $$types; typed=$$?; echo "$(BIN)/mypy"; cat $(VENV)/mypy.log; \
+	exit $$(( tests ? tests : typed ))
 
 test-slow: $(STAMP) check-java
 	SPASEQ_SHARE=1 $(BIN)/python -m pytest -q -n $(PROCESSES) -m "not kill"
@@ -59,10 +64,12 @@ coverage: $(STAMP) check-java
 	$(BIN)/python -m coverage run -m pytest -q $(TESTS)
 	$(BIN)/python -m coverage report
 
-lint: $(STAMP)
+lint: ruff
+	$(BIN)/mypy
+
+ruff: $(STAMP)
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check --quiet .
-	$(BIN)/mypy
 
 docs: $(VENV)/docs-installed
 	$(BIN)/python -m tests.support.railroad
@@ -87,11 +94,12 @@ clean:
 	find spaseq ceql tests benchmarks examples -name __pycache__ -type d -prune -exec rm -rf {} +
 
 # One environment for everything, with all extras; made again when pyproject.toml changes. Groups need pip 25.1.
+# Python compiles a module when it is first imported; pip would compile all, which takes half a minute.
 $(STAMP): pyproject.toml | check-python
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV) || { echo "make: cannot create $(VENV); on Debian and Ubuntu: apt install python3-venv" >&2; rm -rf $(VENV); exit 1; }
 	@echo "installing into $(VENV) (a few minutes the first time)"
 	@$(PIP) --upgrade 'pip>=25.1'
-	@PYTHONWARNINGS=ignore $(PIP) --editable '.[connect,live,lsp,owl,studio]' --group dev
+	@PYTHONWARNINGS=ignore $(PIP) --no-compile --editable '.[connect,live,lsp,owl,studio]' --group dev
 	@touch $@
 
 # Kernels compiled for this machine: again when one of them changes. Without it, a query compiles its own.

@@ -12,6 +12,8 @@ from collections.abc import Iterator, Mapping
 from functools import cache
 from pathlib import Path
 
+from tests.support.prose import statements
+
 ROOT = Path(__file__).resolve().parent.parent
 SHIPPED = ("ceql", "spaseq")
 FLOORS = (*SHIPPED, "spaseq.core", "spaseq.tools")
@@ -61,7 +63,7 @@ def _is_face(module: str) -> bool:
 
 def _imports(module: str) -> Iterator[tuple[str, str]]:
     """(module of ours, name or "") of everything that `module` imports."""
-    for node in _nodes(module):
+    for node in statements(_modules()[module][1]):
         if isinstance(node, ast.Import):
             yield from ((alias.name, "") for alias in node.names if alias.name in _modules())
         elif isinstance(node, ast.ImportFrom):

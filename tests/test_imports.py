@@ -15,6 +15,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.prose import statements
+
 ROOT = Path(__file__).resolve().parent.parent
 FLOORS = ("core", "tools")
 """Packages of `spaseq` that are known by what is in them."""
@@ -140,7 +142,7 @@ CONFINED: dict[str, set[str]] = {
 
 def imported_modules(source: str, module: str, is_package: bool) -> Iterator[tuple[int, str]]:
     """(line, dotted name) of everything `source`, the text of `module`, imports; `from a import b` gives `a.b`."""
-    for node in ast.walk(ast.parse(source)):
+    for node in statements(ast.parse(source)):
         if isinstance(node, ast.Import):
             yield from ((node.lineno, alias.name) for alias in node.names)
         elif isinstance(node, ast.ImportFrom):

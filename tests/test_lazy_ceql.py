@@ -41,7 +41,7 @@ from tests.support.strategies import (
 )
 from tests.test_cases import CASES
 
-SAMPLE = 40
+SAMPLE = some(40)
 FULL = int(os.environ.get("SPASEQ_RANDOM", "2000"))
 WAYS = ("chain", "order", "tree", "changing")
 

@@ -124,7 +124,7 @@ def test_a_difference_in_ceql_is_a_case(
     batch = next(road for road in roads.ROADS if (road.language, road.name) == ("ceql", "batch"))
     losing = roads.Road("ceql", "batch", lambda case, ride: batch.take(case, ride)[:-1])
     monkeypatch.setattr(roads, "ROADS", (losing,))
-    (text, *_) = proof.check(kind, range(2)).different.values()
+    (text, *_) = proof.check(kind, range(1, 3)).different.values()  # the first seed is made small in 15 s
     (tmp_path / "found.toml").write_text(text)
     (case,) = harness.load(tmp_path / "found.toml")
     case = replace(case, valuations=kind == "valuations")

@@ -35,6 +35,15 @@ SAFE = re.compile(
 """Of the libraries, what runs nothing."""
 
 
+def dotted_name(node: ast.expr) -> str:
+    """`a.b.c` of attributes of a name; empty for attributes of anything else."""
+    if isinstance(node, ast.Name):
+        return node.id
+    if isinstance(node, ast.Attribute) and (of := dotted_name(node.value)):
+        return f"{of}.{node.attr}"
+    return ""
+
+
 def dangers(tree: ast.Module) -> Iterator[str]:
     """The names, in full, of what a module uses that can run code or start a process."""
     names: dict[str, str] = {}
@@ -60,8 +69,8 @@ def dangers(tree: ast.Module) -> Iterator[str]:
             continue
         if not isinstance(node, ast.Name | ast.Attribute) or id(node) in inner:
             continue
-        dotted = ast.unparse(node)
-        if not re.fullmatch(r"[\w.]+", dotted):
+        dotted = dotted_name(node)
+        if not dotted:
             continue
         first, dot, rest = dotted.partition(".")
         if first in BUILT_IN and first not in own and first not in names and not dot:

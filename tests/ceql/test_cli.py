@@ -1,7 +1,9 @@
-"""The `ceql` command, as a process."""
+"""The `ceql` command: each format and standard input as a process, all else within this one."""
 
 from __future__ import annotations
 
+import contextlib
+import io
 import json
 import pathlib
 import subprocess
@@ -30,15 +32,31 @@ def folder(tmp_path: pathlib.Path) -> pathlib.Path:
     return tmp_path
 
 
-def run(folder: pathlib.Path, *arguments: str, stdin: str = "") -> subprocess.CompletedProcess[str]:
+Done = subprocess.CompletedProcess[str]
+
+
+def run(folder: pathlib.Path, *arguments: str, stdin: str = "") -> Done:
+    """The command within this process: to start one takes a second of a processor."""
+    out, err, outer = io.StringIO(), io.StringIO(), sys.stdin
+    with contextlib.chdir(folder), contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
+        sys.stdin = io.StringIO(stdin)
+        try:
+            code = main(arguments)
+        except SystemExit as ended:
+            code = int(ended.code or 0)
+        finally:
+            sys.stdin = outer
+    return Done(arguments, code, out.getvalue(), err.getvalue())
+
+
+def run_process(folder: pathlib.Path, *arguments: str, stdin: str = "") -> Done:
     code = f"import sys; sys.path.insert(0, {str(ROOT)!r}); from ceql.cli.main import entry; entry()"
     return subprocess.run(
         [sys.executable, "-c", code, *arguments], cwd=folder, input=stdin, capture_output=True, text=True, timeout=120
     )
 
 
-def good(folder: pathlib.Path, *arguments: str, stdin: str = "") -> str:
-    done = run(folder, *arguments, stdin=stdin)
+def good(done: Done) -> str:
     assert (done.returncode, done.stderr) == (0, "")
     return done.stdout
 
@@ -65,23 +83,24 @@ start,end,positions,start_time,end_time
 
 @pytest.mark.parametrize("form", EXPECTED)
 def test_formats(folder: pathlib.Path, form: str) -> None:
-    assert good(folder, "run", "query.ceql", "--events", "events.csv", "--format", form) == EXPECTED[form]
+    done = run_process(folder, "run", "query.ceql", "--events", "events.csv", "--format", form)
+    assert good(done) == EXPECTED[form]
 
 
 def test_output_limit_and_standard_input(folder: pathlib.Path) -> None:
     arguments = ["run", "query.ceql", "--events", "-", "--limit", "1", "--output", "found.json", "--format", "json"]
-    assert good(folder, *arguments, stdin=CSV) == ""
+    assert good(run_process(folder, *arguments, stdin=CSV)) == ""
     assert [m["positions"] for m in json.loads((folder / "found.json").read_text())] == [[0, 1]]
-    good(folder, "run", "query.ceql", "--events", "events.csv", "--format", "parquet", "--output", "found.parquet")
+    good(run(folder, "run", "query.ceql", "--events", "events.csv", "--format", "parquet", "--output", "found.parquet"))
     assert pq.read_table(folder / "found.parquet").to_pydict()["positions"] == [[0, 1], [2, 4]]
-    tsv = good(folder, "run", "-", "--events", "events.csv", "--format", "tsv", "--limit", "0", stdin=QUERY)
+    tsv = good(run(folder, "run", "-", "--events", "events.csv", "--format", "tsv", "--limit", "0", stdin=QUERY))
     assert tsv == "start\tend\tpositions\tstart_time\tend_time\n"
     done = run(folder, "run", "-", "--events", "events.csv", "--format", "json", stdin="SELECT * WHERE Z")
     assert (done.returncode, done.stdout) == (0, "[]\n") and done.stderr.startswith("note: 5 events were read: ")
 
 
 def test_check_and_explain(folder: pathlib.Path) -> None:
-    assert good(folder, "check", "query.ceql") == ""
+    assert good(run(folder, "check", "query.ceql")) == ""
     grows = "note: without WITHIN no run ever ends: memory grows with "
     forget = "; forget_keys_after (--forget-keys-after 1h) ends the runs of keys that no event had for so long"
     events = "the events that some run has taken"
@@ -106,7 +125,7 @@ def test_check_and_explain(folder: pathlib.Path) -> None:
     ):
         said = run(folder, "check", "-", stdin=text).stderr.splitlines(keepends=True)
         assert "".join(line for line in said if "memory grows" in line) == expected
-    assert "y.price > x.price" in good(folder, "explain", "query.ceql")
+    assert "y.price > x.price" in good(run(folder, "explain", "query.ceql"))
 
 
 def test_streams(folder: pathlib.Path) -> None:
@@ -114,7 +133,7 @@ def test_streams(folder: pathlib.Path) -> None:
     (folder / "b.jsonl").write_text('{"type": "B", "time": 1}\n{"type": "B", "time": 4}\n')
     (folder / "two.ceql").write_text("SELECT * FROM S, T WHERE S>A ; T>B")
     arguments = ["run", "two.ceql", "--stream", "T=b.jsonl", "--stream", "S=a.csv", "--format", "jsonl"]
-    rows = [json.loads(line) for line in good(folder, *arguments).splitlines()]
+    rows = [json.loads(line) for line in good(run(folder, *arguments)).splitlines()]
     assert [(r["positions"], r["time"]) for r in rows] == [([0, 1], [1, 1]), ([2, 3], [3, 4]), ([0, 3], [1, 4])]
 
 

@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from spaseq.core import jit
+from tests.support.prose import statements
 
 PACKAGE = Path(jit.__file__).parent.parent
 DECORATORS = {"allocating", "hot", "inlined", "kernel"}
@@ -50,7 +51,7 @@ def modules() -> list[Path]:
 def imported(path: Path) -> list[str]:
     """The modules, with the names taken of them, that a file imports."""
     found = []
-    for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+    for node in statements(ast.parse(path.read_text("utf-8"))):
         if isinstance(node, ast.Import):
             found += [alias.name for alias in node.names]
         elif isinstance(node, ast.ImportFrom):

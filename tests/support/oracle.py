@@ -1054,15 +1054,13 @@ def _report_after(
     reported: dict[int, list[tuple[int, int, Positions]]] = {}
     for _, (number, positions, found) in sorted(by_end.items()):
         before = reported.setdefault(number, [])
-        left = set(select(query.strategy, found))
-        while True:
-            left = {c for c in left if not any(_discards(rule, m, c, taken[number, *m]) for m in before)}
-            if not left:
-                break
+        whole = select(query.strategy, found)
+        left = {c for c in whole if not any(_discards(rule, m, c, taken[number, *m]) for m in before)}
+        while left:
             best = [c for c in left if not any(_beats("NEXT", d[2], c[2]) for d in left)]
             first = min(best, key=lambda c: c[0])
             before.append(first)
-            left.remove(first)
+            left = {c for c in left - {first} if not _discards(rule, first, c, taken[number, *first])}
             i, j, d = first
             yield positions[i], positions[j], tuple(sorted(positions[k] for k in d))
 
