@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import math
 import sys
+from array import array as array_of
 from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -356,10 +357,13 @@ class LowsOfOne:
         self._lows = lows
         self._whole = math.floor(window.size)
         self._most: int = min(self._whole + 1, _LISTED)
-        self._recent: deque[tuple[Any, int]] = deque()
+        self._places = array_of("d" if decimal else "q")
+        self._positions = array_of("q")
+        self._first = 0  # of both, that a window to come may hold
         self._by_key: list[list[int] | deque[int] | None] = []  # at the number of each partition and 1
         if lows.times is not None and not self.by_key:
-            self._recent.extend(zip(lows.times.tolist(), lows.positions.tolist(), strict=True))
+            self._places.extend(lows.times.tolist())
+            self._positions.extend(lows.positions.tolist())
         if not window.is_bounded:
             self.of = lambda position, place, key: 0
         elif self.by_key:
@@ -382,37 +386,47 @@ class LowsOfOne:
         lows = self._lows
         if lows.recent is not None:
             lows.recent.put({key: np.array(own, np.int64) for key, own in enumerate(self._by_key, -1) if own})
-        if self._recent:
-            lows.times = np.array([place for place, _ in self._recent])
-            lows.positions = np.array([position for _, position in self._recent], np.int64)
+        if self._places:
+            lows.times, lows.positions = np.array(self._places[self._first :]), np.array(self._positions[self._first :])
 
     def _sliding(self, position: int, place: Any, key: int) -> int:
-        recent = self._recent
-        recent.append((place, position))
-        bound = place - self._whole
-        while recent[0][0] < bound:
-            recent.popleft()
-        return recent[0][1]
+        return self._from(place - self._whole, position, place)
 
     def _decimal(self, position: int, place: float, key: int) -> int:
-        recent = self._recent
-        recent.append((place, position))
         bound, sure = self._window.doubt(place)
-        while recent[0][0] < bound:
-            recent.popleft()
-        if recent[0][0] < sure:
-            bound = self._window.open_from(place)
-            while recent[0][0] < bound:
-                recent.popleft()
-        return recent[0][1]
+        low = self._from(bound, position, place)
+        if self._places[self._first] < sure:
+            low = self._from(self._window.open_from(place))
+        return low
+
+    def _from(self, bound: Any, position: int | None = None, place: Any = None) -> int:
+        """The first position whose place is `bound` or later, of all and of `position`, which is put behind them.
+
+        PERF: arrays of numbers. Pairs in a deque held 140 bytes an event, as long as the window.
+        """
+        places = self._places
+        if position is not None:
+            try:
+                places.append(place)
+            except TypeError:  # the first decimal
+                places = self._places = array_of("d", places)
+                places.append(place)
+            self._positions.append(position)
+        first = self._first
+        if places[first] < bound:
+            while places[first] < bound:
+                first += 1
+            if first > _LISTED and 2 * first > len(places):
+                del places[:first], self._positions[:first]
+                first = 0
+            self._first = first
+        return self._positions[first]
 
     def _tumbling(self, position: int, place: int, key: int) -> int:
         """Only the first event of a window is ever asked for."""
-        recent = self._recent
-        if not recent or recent[0][0] < self._window.open_from(place):
-            recent.clear()
-            recent.append((place, position))
-        return recent[0][1]
+        if not self._places or self._places[0] < self._window.open_from(place):
+            self._places, self._positions = array_of("q", (place,)), array_of("q", (position,))
+        return self._positions[0]
 
     def _in_partition(self, position: int, place: Any, key: int) -> int:
         """PERF: a deque has 624 bytes at least, and most partitions have few events in a window: a list of these has
