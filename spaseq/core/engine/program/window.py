@@ -357,7 +357,7 @@ class LowsOfOne:
         self._lows = lows
         self._whole = math.floor(window.size)
         self._most: int = min(self._whole + 1, _LISTED)
-        self._places = array_of("d" if decimal else "q")
+        self._places: array_of[Any] = array_of("d" if decimal else "q")
         self._positions = array_of("q")
         self._first = 0  # of both, that a window to come may hold
         self._by_key: list[list[int] | deque[int] | None] = []  # at the number of each partition and 1
