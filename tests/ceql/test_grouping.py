@@ -176,6 +176,18 @@ def test_groups_are_sums_of_events(by: str, monkeypatch: pytest.MonkeyPatch) -> 
     assert [match.row for match in [*pushed, *session.close()]] == found
 
 
+def test_snapshots_of_snapshots_know_more_states_than_the_rows_have_room_for() -> None:
+    """Case 12637 of the proof of aggregates. Each restored evaluation learns the states behind those that it knows."""
+    query = ceql.compile(
+        "SELECT MIN(z.a * z.b) AS low WHERE (C ; C AS z){1,3} PARTITION BY [k] GROUP BY 2500 MILLISECONDS"
+    )
+    session = query.open()
+    for kind, k, at in (("C", 1, 1), ("A", None, 3), ("C", None, 7.5)):
+        assert not session.push([{"type": kind, "k": k, "a": 1, "b": 1, "time": at}])
+        session = query.open(session.snapshot())
+    assert not session.close()
+
+
 def test_a_key_that_conditions_imply_makes_no_groups() -> None:
     events = [{"type": kind, "user": "x", "device": device} for kind in "AB" for device in (1, 2)]
     text = (

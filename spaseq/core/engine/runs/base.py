@@ -242,6 +242,11 @@ class Run(ABC):
         if self.own_windows:
             self.lows = grow(self.lows, self.partitions)
 
+    def admits(self, key: int) -> bool:
+        """True if there is room for partition `key` and all before it, which then have runs of their own, without any
+        array growing."""
+        return False
+
     def _bounds(self) -> tuple[np.ndarray, np.ndarray]:
         """`LiveSets.lows` and `LiveSets.floors`."""
         lows = self.lows[: self.partitions].copy() if self.own_windows else np.zeros(self.partitions, np.int64)

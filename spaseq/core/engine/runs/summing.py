@@ -297,7 +297,6 @@ class SummingRun(Run):
         expect(
             type(width) is int and 2 <= width <= 1 << 20 and width & (width - 1) == 0, "a width that grew by doubling"
         )
-        expect(len(self._cache) <= 2 * width, "states that have room")
         keyed = array(state["keyed"], "partitions").reshape(-1, 3)
         keys = len(keyed)
         expect(keys >= self.partitions, "room for each partition")
