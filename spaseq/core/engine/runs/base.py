@@ -242,9 +242,8 @@ class Run(ABC):
         if self.own_windows:
             self.lows = grow(self.lows, self.partitions)
 
-    def admits(self, key: int) -> bool:
-        """True if there is room for partition `key` and all before it, which then have runs of their own, without any
-        array growing."""
+    def open_partition(self, key: int) -> bool:
+        """Gives partition `key`, and all before it, runs of their own, if no array has to grow for that: True if so."""
         return False
 
     def _bounds(self) -> tuple[np.ndarray, np.ndarray]:

@@ -140,7 +140,7 @@ class DeterministicRun(ClassRun):
             room = len(cells) // self.width
             self._arena.add_cells(max(self.partitions, room + room // 8) * self.width)
 
-    def admits(self, key: int) -> bool:
+    def open_partition(self, key: int) -> bool:
         """As of `Run`.
 
         PERF: without it each new key that is pushed alone is a batch of its own. 20,000 of them took 113 to 129 us

@@ -7,8 +7,8 @@ each partition (`LowsOfOne`); then the caller passes them to `pass_by`.
 
 Other events go to the kernel over symbol classes, or to that over registers with a batch of one row that the caller
 makes, on arrays that are kept. Two kinds of events go to the evaluator's `move`: those that begin a partition without
-room (`Run.admits`), and those at which a kernel stops. A kernel stops if it lacks room or transitions, or if a run is
-beyond it.
+room (`Run.open_partition`), and those at which a kernel stops. A kernel stops if it lacks room or transitions, or if a
+run is beyond it.
 
 `SingleAround` is the same for matches that events around them decide about (NOT at the start or the end).
 """
@@ -131,7 +131,7 @@ class Single:
         state[k.ROW] = 0
         if key >= run.partitions:
             check_partitions(key, self._evaluator.program.settings.partitions)
-            if not run.admits(key):
+            if not run.open_partition(key):
                 return self._move(batch())
         if self.reads:
             one = batch()
