@@ -84,7 +84,7 @@ class Arena:
         self.checks: np.ndarray = np.zeros((k.CHECKPOINTS, 2), np.int64)
         self.moves: np.ndarray = np.zeros((16, k.MOVE_COLUMNS), np.int64)
         self.outs: np.ndarray = np.zeros((32, 2), np.int64)
-        self.stack: np.ndarray = np.zeros((1024, 2), np.int64)
+        self.stack: np.ndarray = np.zeros((1024, 3), np.int64)
         self.heap: np.ndarray = np.zeros((256, 4), np.int64)
         self.path: np.ndarray = np.zeros(1024, np.int64)
         self.below: np.ndarray = np.zeros((0, k.BELOW_COLUMNS), np.int64)
@@ -108,6 +108,13 @@ class Arena:
     def live_nodes(self) -> int:
         """The number of nodes that have not been reclaimed."""
         return int(self.st[k.TAIL] - self.st[k.OLDEST])
+
+    @property
+    def positions(self) -> np.ndarray:
+        """The positions that nodes name: int64, in no order."""
+        nodes = self.nodes[np.arange(self.st[k.OLDEST], self.st[k.TAIL]) & (len(self.nodes) - 1)]
+        found: np.ndarray = nodes[(nodes[:, k.RIGHT] != k.IS_PRODUCT) & (nodes[:, k.POS] < k.FOREVER), k.POS]
+        return found
 
     def add_cells(self, count: int) -> None:
         """Make room for `count` cells in all; new ones are empty."""

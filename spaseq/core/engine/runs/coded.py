@@ -23,6 +23,7 @@ import numpy as np
 from spaseq.core.automata import ACCEPT, INITIAL
 from spaseq.core.engine.kernels.registers import layout as reg
 from spaseq.core.engine.kernels.registers.index import leave_cells, rebuild, rehash, renumber
+from spaseq.core.engine.kernels.registers.keeping import pool_family
 from spaseq.core.engine.kernels.registers.machine import run_guarded
 from spaseq.core.engine.kernels.registers.operations import remember_answers
 from spaseq.core.engine.kernels.registers.pooling import pool_bucket
@@ -30,7 +31,7 @@ from spaseq.core.engine.program.matches import CodedRows, Emit, MatchBatch, matc
 from spaseq.core.engine.program.program import Program
 from spaseq.core.engine.program.register_ops import Codes
 from spaseq.core.engine.runs.base import HandOver, LiveSets, Run
-from spaseq.core.engine.runs.coded_automaton import GuardedAutomaton, GuardTables, is_short, may_pool
+from spaseq.core.engine.runs.coded_automaton import GuardTables, automaton_of
 from spaseq.core.engine.runs.pooled import RunPools
 from spaseq.core.errors import BudgetExceeded
 from spaseq.core.integers import different, in_order, ranges
@@ -65,7 +66,7 @@ class GuardRun(Run):
     def __init__(self, program: Program, arena: Arena, codes: Codes) -> None:
         super().__init__(program, arena)
         self._codes = codes
-        self._automaton = GuardedAutomaton(program.cea, codes, may_pool(program), is_short(program))
+        self._automaton = automaton_of(program, codes)
         width = codes.registers
         self._tables: GuardTables = self._automaton.tables([], 2)
         self.kernel: Kernel = Bound(run_guarded)
@@ -88,7 +89,8 @@ class GuardRun(Run):
         arena.st[k.POOL_FROM] = k.NEVER
         if self._automaton.has_pools:
             starts_only, budget = self._order == k.ENDS, program.settings.live_runs
-            self._pools = RunPools(arena, width, len(self._tables.automaton.ops), budget, starts_only)
+            tests, steps = len(self._tables.automaton.ops), self._automaton.steps
+            self._pools = RunPools(arena, width, tests, budget, starts_only, steps)
         arena.st[k.RANDOM] = 1
         arena.st[reg.SWEEP_AT] = 256
         arena.st[reg.CONF_FREE] = k.NIL
@@ -119,7 +121,12 @@ class GuardRun(Run):
         return self._automaton.pooled_values(state)
 
     def waiting(self, low: int, most: int) -> list[tuple[frozenset[int], np.ndarray]] | None:
-        return None if int(self._arena.st[reg.CONF_COUNT]) > most else self._waiting(low)
+        if int(self._arena.st[reg.CONF_COUNT]) > most:
+            return None
+        found = self._waiting(low)
+        for states, keys in found.copy():  # a pool may have runs at each step
+            found += [(frozenset([q]), keys) for q in self._automaton.family_of(states)]
+        return found
 
     @property
     def has_rows(self) -> bool:
@@ -163,6 +170,7 @@ class GuardRun(Run):
 
     def _evict(self, low: int) -> None:
         """Free the values of codes that no run has; the codes may be numbered anew. `low`: the first live start."""
+        self._dissolve_families(low)
         live = np.flatnonzero(self._confs[:, reg.CONF_STATE] >= 0)
         first, others = self._confs[live, reg.REGISTERS :], self._held[:, reg.HELD_REGISTERS :]
         if self._pools is None:
@@ -410,8 +418,13 @@ class GuardRun(Run):
         assert self._pools is not None
         arena = self._arena
         low = self._low_at(events)
+        key, state = divmod(bucket, len(self._tables.indexed))
+        home = int(self._tables.pooled[state, k.POOL_HOME])
         while True:
-            status = attempt(pool_bucket, self._arrays, arena.structure, self._pool_arrays, bucket, low)
+            if home < 0:
+                status = attempt(pool_bucket, self._arrays, arena.structure, self._pool_arrays, bucket, low)
+            else:
+                status = attempt(pool_family, self._arrays, arena.structure, self._pool_arrays, key, home, low)
             if status == k.DONE:
                 return
             if status == reg.GROW_CELLS:
@@ -457,6 +470,25 @@ class GuardRun(Run):
             self._pools.dissolve(lambda: (self._arrays, self._pool_arrays), own, lows, self._grow)
             attempt_rows(leave_cells, len(cells), self._arena.structure, self._arrays, self._several, cells)
 
+    def _dissolve_families(self, low: int = 0) -> None:
+        """Make configurations of all pools with several steps: codes and snapshots then find all values in registers.
+        `low`: as of `_pool_lows`. O(n log n)."""
+        if self._pools is None or not self._automaton.families:
+            return
+        which = self._pool_cells
+        which = which[self._tables.pooled[self._confs[which, reg.CONF_STATE], k.POOL_HOME] >= 0]
+        if not len(which):
+            return
+        lows = np.maximum(self._pool_lows(low), self._arena.st[k.KEEP])
+        for cell in which.tolist():
+            self._pools.settle(self._pool_arrays, cell, int(lows[cell]))
+        keys, homes = self._confs[which, reg.CONF_KEY], self._confs[which, reg.CONF_STATE]
+        self._pools.close(keys * len(self._tables.indexed) + homes)
+        owners = self._pools.owners(self._pool_arrays, which, lows)
+        numbers = self._automaton.family_numbers
+        self._pools.dissolve(lambda: (self._arrays, self._pool_arrays), owners, lows, self._grow, numbers)
+        attempt_rows(leave_cells, len(which), self._arena.structure, self._arrays, self._several, which)
+
     def compact(self, lows: np.ndarray, roots: np.ndarray = NO_ROOTS) -> None:
         if self._pools is None:
             super().compact(lows, roots)
@@ -468,7 +500,7 @@ class GuardRun(Run):
         every = np.concatenate([roots, self._pools.roots(owners, lows)])
         super().compact(lows, every)
         roots[:] = every[: len(roots)]
-        self._pools.move_roots(owners, every[len(roots) :])
+        self._pools.move_roots(owners, lows, every[len(roots) :])
 
     def starts(self) -> np.ndarray:
         if self._pools is None:
@@ -477,6 +509,7 @@ class GuardRun(Run):
 
     def _configurations(self, low: int) -> LiveSets:
         """The live runs, in sets of configurations. `low`: the first live start."""
+        self._dissolve_families(low)
         if self._pools is not None:
             pooled = np.flatnonzero(self._tables.pooled[:, 0] > 0).tolist()
             self._unpool([number for number in pooled if number < len(self._automaton.sets)], self._pool_lows(low))
@@ -522,6 +555,7 @@ class GuardRun(Run):
         return LiveSets(cells, keys, numbers, self._automaton.sets, *self._bounds())
 
     def snapshot(self) -> dict[str, Any]:
+        self._dissolve_families()
         found = super().snapshot()
         confs = self._confs[self._confs[:, reg.CONF_STATE] >= 0]
         return {
@@ -562,6 +596,7 @@ class GuardRun(Run):
         expect(known and live.sets[0] == {INITIAL}, "sets of the automaton's states")
         for some in live.sets[1:]:
             self._add_states(sum(1 << q for q in some))
+        expect(self._automaton.sets == list(live.sets), "sets of states in the order of their families")
         self.add_classes(vectors)
         self._take_bounds(live)
         self._restore_confs(live, state)
@@ -576,7 +611,10 @@ class GuardRun(Run):
         self._tables = self._automaton.tables(self._vectors, len(self._tables.indexed))
         owners = self._pools.restore(state["pools"], live.cells)
         numbers = self._confs[owners[owners >= 0], reg.CONF_STATE]
-        expect((self._tables.pooled[numbers, 0] > 0).all(), "pools of sets of states that have some")
+        pooled = self._tables.pooled[numbers]
+        expect(
+            (pooled[:, 0] > 0).all() and (pooled[:, k.POOL_HOME] < 0).all(), "pools of sets of states that have some"
+        )
         counts = self._pool_counts
         owned = counts[owners[owners >= 0]]
         expect(((owned > 0) & (owned <= self._pools.values(owners).shape[1])).all(), "the values of rows of pools")

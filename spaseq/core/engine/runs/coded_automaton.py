@@ -42,9 +42,19 @@ from spaseq.core.engine.program.register_ops import (
     Unless,
     Value,
 )
-from spaseq.core.engine.program.selection import after_rule, kernel_order
+from spaseq.core.engine.program.selection import after_rule, kernel_limit, kernel_order
+from spaseq.core.engine.runs.families import find_families
 from spaseq.core.jit import attempt
-from spaseq.core.tecs.kernels.layout import AS_NODES, DIMENSIONS, ENDS, KEEP_ALL, KEEP_OPEN
+from spaseq.core.tecs.kernels.layout import (
+    AS_NODES,
+    DIMENSIONS,
+    ENDS,
+    KEEP_ALL,
+    KEEP_OPEN,
+    POOL_COLUMNS,
+    POOL_HOME,
+    STEPS,
+)
 
 _SYMBOLS = {"=": k.EQUAL, "!=": k.DIFFERENT, "<": k.LESS, "<=": k.AT_MOST, ">": k.GREATER, ">=": k.AT_LEAST}
 _RULES = {
@@ -89,11 +99,13 @@ in the kernel with pools 0.13 (2026-11-27).
 
 class Pooled(NamedTuple):
     """The registers whose values the pools of a set of states keep. `by_tests`: there is one, and runs move only by
-    tests on it. `ends`: tests end runs, so that few of them stay for long."""
+    tests on it. `ends`: tests end runs, so that few of them stay for long. `family`: the states that share pools of
+    several steps, in this order; empty if there is one step."""
 
     registers: tuple[int, ...] = ()
     by_tests: bool = False
     ends: bool = False
+    family: tuple[int, ...] = ()
 
 
 NO_POOLS = Pooled()
@@ -114,10 +126,11 @@ class GuardedAutomaton:
     several values at once, and a configuration several rows. `pools`: for each set, the registers whose values tell the
     runs of a pool apart (`spaseq.core.engine.kernels.registers.pooling`), and whether there is one and runs move only
     by a test on it. `unpooled`: the sets that have lost theirs. `has_pools`: True if a state alone may have
-    pools; they must be `allowed`. `short`: as of `is_short`.
+    pools; they must be `allowed`. `short`: as of `is_short`. `families`: the states whose pools have several steps, if
+    the evaluation `keeps` such pools; of one family all are taken note of together.
     """
 
-    def __init__(self, cea: CEA, codes: Codes, allowed: bool = True, short: bool = False) -> None:
+    def __init__(self, cea: CEA, codes: Codes, allowed: bool = True, short: bool = False, keeps: bool = False) -> None:
         self.stepper: Stepper = Stepper(cea)
         self._is_short = short
         self._all = [t for out in cea.transitions for t in out]
@@ -134,6 +147,7 @@ class GuardedAutomaton:
         self._indexed: list[tuple[int, int]] = []
         self.pools: list[Pooled] = []
         self.unpooled: set[int] = set()
+        self.families: dict[int, Pooled] = self._families() if keeps and allowed and not self.several else {}
         self.has_pools: bool = allowed and not self.several
         self.has_pools &= any(self._pool(frozenset([q])).registers for q in range(cea.states))
         self.add(1 << INITIAL)
@@ -141,11 +155,15 @@ class GuardedAutomaton:
     def add(self, bits: int) -> None:
         """Take note of a set of states, given as bits."""
         states = frozenset(q for q in range(len(self._out)) if bits >> q & 1)
+        if states in self._numbers:  # with its family
+            return
         self._numbers[states] = len(self.sets)
         self.sets.append(states)
         self.pools.append(self._pool(states) if self.has_pools else NO_POOLS)
         equal = self._index(states, self.pools[-1].registers)
         self._indexed.append(equal if equal[0] == k.SAME else self._index(states))
+        for q in self.pools[-1].family:
+            self.add(1 << q)
 
     def unpool(self, number: int) -> None:
         """A set of states has no pools any more: an event takes away some of the runs of one."""
@@ -205,6 +223,8 @@ class GuardedAutomaton:
         able to wait. There must be no other register, or an equality must look up the pool. A register that is only
         tested by `=`, if runs move on by that, needs no pool.
         """
+        if len(states) == 1 and min(states) in self.families:
+            return self.families[min(states)]
         alive = self._registers_of(states)
         ways = [i for q in states for i in self._out[q]]
         loops = [i for i in ways if _is_loop(self._all[i], self._ops[i])]
@@ -220,10 +240,57 @@ class GuardedAutomaton:
             return NO_POOLS
         if others and self._index(states, found)[0] != k.SAME:
             return NO_POOLS
+        return Pooled(found, self._by_tests(states, found), bool(unless))
+
+    def _by_tests(self, states: frozenset[int], registers: tuple[int, ...]) -> bool:
+        """True if there is one register, and runs in these states move only by tests on it."""
+        ways = [i for q in states for i in self._out[q]]
+        loops = [i for i in ways if _is_loop(self._all[i], self._ops[i])]
         always = {self._all[i].source for i in loops if not self._needs[i]} == states
         moving = [i for i in ways if i not in loops]
-        by_tests = always and len(found) == 1 and all(self._moves_by_test(i, found[0]) for i in moving)
-        return Pooled(found, by_tests, bool(unless))
+        return always and len(registers) == 1 and all(self._moves_by_test(i, registers[0]) for i in moving)
+
+    def _families(self) -> dict[int, Pooled]:
+        """For each state of a family its pools.
+
+        States are of one family if marking transitions lead from one to another and keep the registers, which are the
+        same in both. Runs wait in each unless they are marked. All transitions may only compare the registers with
+        values of the event, and no state outside the family may need them. There is no way back to an earlier state,
+        and at most STEPS states.
+        """
+        found: dict[int, Pooled] = {}
+        able = {q: self._registers_of(frozenset([q])) for q in range(len(self._out)) if self._may_keep(q)}
+        links = [(t.source, t.target) for i, t in enumerate(self._all) if self._keeps(i, able)]
+        for states in find_families(links, STEPS):
+            registers = tuple(sorted(able[states[0]]))
+            ways = [i for q in states for i in self._out[q]]
+            leaving = [i for i in ways if not self._keeps(i, able)]
+            if len(registers) <= DIMENSIONS and all(
+                self._orders(ways, r) and all(self._compares(i, r) for i in leaving) for r in registers
+            ):
+                found |= {
+                    q: Pooled(registers, self._by_tests(frozenset([q]), registers), False, states) for q in states
+                }
+        return found
+
+    def _may_keep(self, state: int) -> bool:
+        """True if a state may be of a family: it has registers, runs stay there whatever else an event does, and
+        transitions only compare the registers."""
+        registers = self._registers_of(frozenset([state]))
+        ways = self._out[state]
+        waits = any(_is_loop(self._all[i], self._ops[i]) and not self._needs[i] for i in ways)
+        marks = all(self._all[i].marks or _is_loop(self._all[i], self._ops[i]) for i in ways)
+        ranks = any(self._all[i].rank for i in ways)
+        return state != INITIAL and bool(registers) and waits and marks and not ranks
+
+    def _keeps(self, i: int, able: dict[int, set[int]]) -> bool:
+        """True if a marking transition leads from one of the states in `able` to one with the same registers, compares
+        them and does not change them."""
+        t = self._all[i]
+        if not t.marks or t.source not in able or able.get(t.target) != able[t.source]:
+            return False
+        own = [op for op in self._ops[i] if able[t.source] & (_reads((op,)) | _written(op))]
+        return all(isinstance(op, Test) for op in own)
 
     def _registers_of(self, states: frozenset[int]) -> set[int]:
         """The registers that a run in all of these states may hold: each state that needs one may find it filled."""
@@ -313,6 +380,29 @@ class GuardedAutomaton:
         """The number of values of each row of a pool of this state alone; 0 if it has no pools."""
         return len(self._pool(frozenset([state])).registers) if self.has_pools else 0
 
+    def family(self, state: int) -> list[int]:
+        """The numbers of the sets of the family of a state, by step."""
+        return [self._numbers[frozenset([q])] for q in self.families[state].family]
+
+    @property
+    def steps(self) -> int:
+        """The most steps of a pool, 0 if all have one."""
+        return max((len(pooled.family) for pooled in self.families.values()), default=0)
+
+    def family_of(self, states: frozenset[int]) -> tuple[int, ...]:
+        """The family of a state alone; empty if it has none."""
+        return self.families[min(states)].family if len(states) == 1 and min(states) in self.families else ()
+
+    @property
+    def family_numbers(self) -> np.ndarray:
+        """For each home of a family, the numbers of its sets by step: int64 (sets, STEPS)."""
+        found = np.full((len(self.sets), STEPS), -1, np.int64)
+        for pooled in self.families.values():
+            if frozenset([pooled.family[0]]) in self._numbers:
+                numbers = self.family(pooled.family[0])
+                found[numbers[0], : len(numbers)] = numbers
+        return found
+
     def growth(self) -> Iterator[tuple[str, bool]]:
         """For people: the keeping of runs in each state with registers, and the cost of an event there. With each line
         True if an event may cost the values that runs hold."""
@@ -322,7 +412,14 @@ class GuardedAutomaton:
                 continue
             index, _ = self._index(frozenset([q]))
             values = self.pooled_values(q)
-            if values == 1:
+            if q in self.families:
+                found = (
+                    f"a tree by the {values} value{'s' * (values > 1)} compared, which later events compare again:"
+                    " O(log² n) an event, of n runs"
+                    + (f", if these go together, at most O(n^{values - 1}/{values} log n)" if values > 1 else "")
+                    + ", once it would move more than a few"
+                )
+            elif values == 1:
                 found = "a tree by the value compared: O(log n) an event, of n runs, once it would move more than a few"
             elif values:
                 found = (
@@ -353,16 +450,23 @@ class GuardedAutomaton:
                 first = len(able)
                 able += [i for mine in arcs for i in mine]
                 if number:
-                    movers.append((number, first, len(able), *self._reach(number, arcs), self._only_ends(arcs)))
+                    family = self.pools[number].family
+                    home = self.family(family[0])[0] if family else number
+                    movers.append((
+                        number, first, len(able), *self._reach(number, arcs), self._only_ends(arcs),
+                        home if home != number else -1,
+                    ))  # fmt: skip
                 elif arcs[0]:
-                    movers.append((0, first, len(able), k.STARTS, 0, -1, -1, False))
+                    movers.append((0, first, len(able), k.STARTS, 0, -1, -1, False, -1))
             movers_from.append(len(movers))
         indexed = np.zeros((capacity, 2), np.int32)
         indexed[: len(self._indexed)] = self._indexed
-        pooled = np.full((capacity, 2 + DIMENSIONS), -1, np.int32)
+        pooled = np.full((capacity, POOL_COLUMNS), -1, np.int32)
         pooled[:, :2] = 0
-        for row, (registers, by_tests, ends) in zip(pooled, self.pools, strict=False):
+        for row, (registers, by_tests, ends, family), states in zip(pooled, self.pools, self.sets, strict=False):
             row[: 2 + len(registers)] = len(registers), by_tests + 2 * ends, *registers
+            if family:
+                row[POOL_HOME:] = self.family(min(states))[0], family.index(min(states)), len(family)
         return GuardTables(
             k.Automaton(
                 np.array(able, np.int32),
@@ -371,7 +475,7 @@ class GuardedAutomaton:
                 _bits(self._outputs),
                 self._known(),
                 np.array(movers_from, np.int64),
-                np.array(movers, np.int64).reshape(-1, 8),
+                np.array(movers, np.int64).reshape(-1, k.MOVER_COLUMNS),
             ),
             indexed,
             pooled,
@@ -433,11 +537,22 @@ def explain_growth(program: Program, choosing: Callable[[], Program]) -> list[st
     codes = codes_of(program)
     if codes is None:
         return []
-    found = list(GuardedAutomaton(program.cea, codes, may_pool(program), is_short(program)).growth())
+    found = list(automaton_of(program, codes).growth())
     lines = [line for line, _ in found]
     if any(costs for _, costs in found) and isinstance(choosing().lazy, LazyPlan):
         lines.append("if few events complete a match, evaluator 'auto' may cost less: it can begin with these")
     return lines
+
+
+def automaton_of(program: Program, codes: Codes) -> GuardedAutomaton:
+    """The automaton of a program whose guards are operations on `codes`."""
+    return GuardedAutomaton(program.cea, codes, may_pool(program), is_short(program), may_keep(program))
+
+
+def may_keep(program: Program) -> bool:
+    """True if pools may have several steps: matches are listed or counted, all of them, at the events that complete
+    them."""
+    return kernel_order(program) == KEEP_ALL and kernel_limit(program.choice) == 0
 
 
 def may_pool(program: Program) -> bool:
@@ -466,6 +581,11 @@ def _registers_of(op: Gather | Append | Copy) -> set[int]:
 
 def _bits(numbers: set[int] | frozenset[int]) -> int:
     return sum(1 << n for n in numbers)
+
+
+def _written(op: Op) -> set[int]:
+    """The registers that an operation writes."""
+    return {op.register} if isinstance(op, Drop | Copy | Keep | Gather | Append) else set()
 
 
 def _overwrites(op: Op) -> TypeGuard[Drop | Copy | Keep]:

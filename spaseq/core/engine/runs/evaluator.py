@@ -214,8 +214,7 @@ class Evaluator(Evaluation):
     def nameable(self) -> np.ndarray:
         self.compact()
         arena = self._arena
-        handles = np.arange(arena.st[k.OLDEST], arena.st[k.TAIL])
-        parts = [arena.nodes[handles & (len(arena.nodes) - 1), k.POS], arena.cells[:, k.HEAD_MAX], self.run.starts()]
+        parts = [arena.positions, arena.cells[:, k.HEAD_MAX], self.run.starts()]
         if self.ending is not None:
             matches, *_ = self.ending.waiting
             parts += [matches.start, matches.end, *([] if self.ending.roots is not None else [matches.positions])]
@@ -314,13 +313,14 @@ class Evaluator(Evaluation):
         without_nodes = self._arena.starts_only or isinstance(self.run, SummingRun)
         if without_nodes and self.last is not None:  # nodes have the last position else
             self._arena.st[k.LAST_POSITION] = self.last[0]
+        run = self.run.snapshot()  # first: it may make nodes
         return {
             "arena": self._arena.snapshot(),
             "alphabet": self.alphabet.vectors,
             "lows": None if self.lows is None else self.lows.snapshot(),
             "partitioned": self.lows is not None and self.lows.partitioned,
             "last": last_place(self.last),
-            "run": self.run.snapshot(),
+            "run": run,
             "handed_over": self._handed_over,
             "ending": None if self.ending is None else self.ending.snapshot(),
             "silences": [silence.snapshot() for silence in self.silences.values()],

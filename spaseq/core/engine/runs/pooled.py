@@ -12,10 +12,11 @@ from typing import Any
 import numpy as np
 
 from spaseq.core.engine.kernels.registers import layout as reg
+from spaseq.core.engine.kernels.registers.keeping import dissolve_family, settle_tree
 from spaseq.core.engine.kernels.registers.pooling import dissolve_rows
 from spaseq.core.engine.runs.coded_automaton import GuardTables
 from spaseq.core.errors import BudgetExceeded
-from spaseq.core.jit import attempt_rows
+from spaseq.core.jit import attempt, attempt_rows
 from spaseq.core.snapshot import array, expect
 from spaseq.core.tecs import Arena
 from spaseq.core.tecs.kernels import layout as k
@@ -32,6 +33,10 @@ _FIRST_ROWS = 1 << 12
 """PERF: with 64 rows a window of 30 events took 0.45 us an event, mostly for the look for rows that are free again."""
 _NODES = (k.P_NODE, k.P_UNION, k.P_TIES)
 """The columns of a row that lead to nodes."""
+_STEP_RUNS = tuple(range(k.P_RUNS, k.P_UNIONS, 2))
+_STEP_UNIONS = tuple(range(k.P_UNIONS, k.P_OWN, 2))
+_SUFFIXES = tuple(range(k.P_OWN, k.KEPT_COLUMNS))
+"""Those of a row of several steps besides."""
 _WRITTEN = (k.P_VALUE, k.P_NODE, k.P_START, k.P_TIES, k.P_TIES_MAX)
 """The columns of a row that a snapshot has; the trees are made anew."""
 _VALUES = (k.P_VALUE, *range(k.P_MORE, k.P_MORE + k.DIMENSIONS - 1))
@@ -39,13 +44,15 @@ _VALUES = (k.P_VALUE, *range(k.P_MORE, k.P_MORE + k.DIMENSIONS - 1))
 
 
 class RunPools:
-    """The rows of all pools of one evaluation. `budget`: of live runs, of which a row is one. `tests`: the most tests
-    of one event. `starts_only`: True if cells hold starts, and no nodes are made."""
+    """The rows of all pools of one evaluation. `budget`: of live runs, of which a row is one for each step. `tests`: the
+    most tests of one event. `starts_only`: True if cells hold starts, and no nodes are made. `steps`: the most steps of
+    a pool, 0 if all have one."""
 
-    def __init__(self, arena: Arena, width: int, tests: int, budget: int, starts_only: bool) -> None:
+    def __init__(self, arena: Arena, width: int, tests: int, budget: int, starts_only: bool, steps: int = 0) -> None:
         self._arena = arena
-        self._budget = budget
-        self._rows = np.zeros((0, k.ROW_COLUMNS), np.int64)
+        self._budget = budget // max(steps, 1)
+        self._kept = np.zeros(0, np.int64) if steps else None
+        self._rows = np.zeros((0, k.KEPT_COLUMNS if steps else k.ROW_COLUMNS), np.int64)
         self._trees = np.zeros((0, k.TREE_COLUMNS), np.int64)
         self._modes = np.zeros(0, np.int8)
         self._pieces = np.zeros((k.PIECES, 2), np.int64)
@@ -67,8 +74,9 @@ class RunPools:
             more = np.zeros((len(self._rows), k.WIDE_COLUMNS - k.ROW_COLUMNS), np.int64)
             self._rows = np.concatenate([self._rows, more], axis=1)
         return k.Pools(
-            self._rows, self._trees, self._pieces, *self._scratch, tables.pooled, self._modes, self._cuts, *self._own
-        )
+            self._rows, self._trees, self._pieces, *self._scratch, tables.pooled, self._modes, self._cuts, *self._own,
+            self._kept,
+        )  # fmt: skip
 
     def add_pieces(self) -> None:
         """Room for twice as many pieces of a range."""
@@ -130,18 +138,32 @@ class RunPools:
     def roots(self, owners: np.ndarray, lows: np.ndarray) -> np.ndarray:
         """The roots that `Arena.compact` has to keep: int64 (r, ROOT_COLUMNS)."""
         rows = np.flatnonzero(owners >= 0)
-        found = np.zeros((len(_NODES), len(rows), k.ROOT_COLUMNS), np.int64)
-        for own, column in zip(found, _NODES, strict=True):
+        columns = self._columns(rows, lows[owners[rows]])
+        found = np.zeros((len(columns), len(rows), k.ROOT_COLUMNS), np.int64)
+        for own, column in zip(found, columns, strict=True):
             own[:, k.O_NODE] = self._rows[rows, column]
         found[..., k.O_LOW] = lows[owners[rows]]
         roots = found.reshape(-1, k.ROOT_COLUMNS)
         return roots[roots[:, k.O_NODE] >= 0]
 
-    def move_roots(self, owners: np.ndarray, roots: np.ndarray) -> None:
-        """Takes the new handles of `roots`, after the nodes have moved."""
+    def _columns(self, rows: np.ndarray, lows: np.ndarray) -> list[int]:
+        """The columns of live rows that lead to nodes. `lows`: the first live start of each row.
+
+        In rows of several steps, what is out of the window is taken out first: its nodes may have been reclaimed.
+        """
+        if self._kept is None:
+            return list(_NODES)
+        for column in (*_STEP_RUNS, *_STEP_UNIONS):
+            self._rows[rows[self._rows[rows, column + 1] < lows], column] = k.NIL
+        for number, column in enumerate(_STEP_UNIONS):
+            self._rows[rows[self._rows[rows, k.P_STALE] >> number & 1 != 0], column] = k.NIL
+        return [*_NODES, *_STEP_RUNS, *_STEP_UNIONS, *_SUFFIXES]
+
+    def move_roots(self, owners: np.ndarray, lows: np.ndarray, roots: np.ndarray) -> None:
+        """Takes the new handles of `roots`, after the nodes have moved. `lows`: as of `roots()`."""
         rows = np.flatnonzero(owners >= 0)
         at = 0
-        for column in _NODES:
+        for column in self._columns(rows, lows[owners[rows]]):
             held = rows[self._rows[rows, column] >= 0]
             self._rows[held, column] = roots[at : at + len(held), k.O_NODE]
             at += len(held)
@@ -156,7 +178,7 @@ class RunPools:
 
     @property
     def _value_columns(self) -> list[int]:
-        return list(_VALUES if self._rows.shape[1] == k.WIDE_COLUMNS else _VALUES[:1])
+        return list(_VALUES if self._rows.shape[1] >= k.WIDE_COLUMNS else _VALUES[:1])
 
     # Rows that hang anew, or as configurations
 
@@ -184,19 +206,22 @@ class RunPools:
 
     def dissolve(
         self, arrays: Callable[[], tuple[reg.Configurations, k.Pools]], owners: np.ndarray, lows: np.ndarray,
-        grow: Callable[[], None],
+        grow: Callable[[], None], families: np.ndarray | None = None,
     ) -> None:  # fmt: skip
         """Makes configurations of the rows of pools of one set of states, which has none any more. `arrays`: the
-        configurations, and `arrays()`; `grow`: makes room for more of them. O(n log n)."""
+        configurations, and `arrays()`; `grow`: makes room for more of them. `families`: as `numbers` of
+        `dissolve_family`, for pools with several steps. O(n log n)."""
         rows = np.flatnonzero(owners >= 0)
         rows = rows[np.argsort(self._rows[rows, k.P_START], kind="stable")]
         status, done = k.GROW_NODES, 0
         while True:
             (own, pools), arena = arrays(), self._arena
             lows = np.concatenate([lows, np.zeros(len(arena.cells) - len(lows), np.int64)])
-            status, done = attempt_rows(
-                dissolve_rows, len(rows), own, arena.structure, pools, rows, owners[rows], lows, done
-            )
+            arguments = own, arena.structure, pools, rows, owners[rows], lows
+            if families is None:
+                status, done = attempt_rows(dissolve_rows, len(rows), *arguments, done)
+            else:
+                status, done = attempt_rows(dissolve_family, len(rows), *arguments, families, done)
             if status == k.DONE:
                 return
             if status == k.GROW_NODES:
@@ -205,6 +230,16 @@ class RunPools:
                 arena.grow_entries()
             else:
                 grow()
+
+    def settle(self, pools: k.Pools, cell: int, low: int) -> None:
+        """Gives each row of a pool with several steps its runs at each step as one node. O(rows)."""
+        arena = self._arena
+        while attempt(settle_tree, pools, arena.structure, cell, low) != k.DONE:
+            arena.grow_nodes()
+
+    def close(self, buckets: np.ndarray) -> None:
+        """Buckets, int64, have no pools."""
+        self._modes[buckets] = 0
 
     # Snapshots
 
@@ -223,7 +258,8 @@ class RunPools:
         count = len(numbers)
         wide = len(columns) > len(_WRITTEN)
         expect(not wide or len(columns) == len(_WRITTEN) + len(_VALUES) - 1, "the columns of pools")
-        self._rows = np.zeros((0, k.WIDE_COLUMNS if wide else k.ROW_COLUMNS), np.int64)
+        width = k.WIDE_COLUMNS if wide else k.ROW_COLUMNS
+        self._rows = np.zeros((0, width if self._kept is None else k.KEPT_COLUMNS), np.int64)
         self._arena.st[k.POOL_FREE], self._arena.st[k.POOL_LEFT] = k.NIL, 0
         self._add_rows(max(_FIRST_ROWS, 2 * count))
         for column, values in zip((*_WRITTEN, *self._value_columns[1:]), columns, strict=True):

@@ -21,6 +21,7 @@ from __future__ import annotations
 import numpy as np
 
 from spaseq.core.jit import hot, kernel
+from spaseq.core.tecs.kernels.kept import absorbed_nodes, begin_kept, settle, settled_nodes
 from spaseq.core.tecs.kernels.layout import (
     DIMENSIONS,
     DONE,
@@ -44,7 +45,9 @@ from spaseq.core.tecs.kernels.layout import (
     POOL_FREE,
     POOL_LEFT,
     STARTS_ONLY,
+    STEPS,
     T_ROOT,
+    T_STEPS,
     T_TOP,
     T_VALUES,
 )
@@ -55,6 +58,7 @@ from spaseq.core.tecs.kernels.pools import (
     hang_row,
     has_room,
     live_child,
+    make_stale,
     raise_top,
     refresh,
     set_box,
@@ -114,9 +118,9 @@ def copy_box(rows, row, other, count):
 
 @kernel
 def hang_box(pools, nodes, st, cell, row, low):
-    """`hang_row` for a row with several values."""
-    rows, trees = pools.rows, pools.trees
-    count = trees[cell, T_VALUES]
+    """`hang_row` for a row with several values or steps. At most `hung_nodes` new nodes."""
+    rows, trees, kept = pools.rows, pools.trees, pools.kept
+    count, steps = trees[cell, T_VALUES], trees[cell, T_STEPS]
     set_box(rows, row, count)
     root = trees[cell, T_ROOT]
     if root >= 0 and rows[root, P_START] < low:
@@ -127,9 +131,7 @@ def hang_box(pools, nodes, st, cell, row, low):
     level = trees[cell, T_TOP]
     highest = highest_level(rows, root, row, count)
     if highest > level:
-        root = raise_top(rows, root, level, highest, count)
-        trees[cell, T_ROOT] = root
-        trees[cell, T_TOP] = highest
+        root = raise_top(pools, nodes, st, cell, root, highest, low)
         level = highest
     at = np.int64(P_LEFT)
     parent = np.int64(NIL)
@@ -140,10 +142,11 @@ def hang_box(pools, nodes, st, cell, row, low):
                 rows[parent, at] = row
             return
         same = has_values_of(rows, here, row, count)
+        settle(kept, rows, nodes, st, here, steps, low)
         if rows[here, P_START] >= rows[row, P_START]:
-            rows[here, P_UNION] = NIL
+            make_stale(kept, rows, here, steps)
             if same:
-                absorb(rows, nodes, st, here, row, low, pools.path)
+                absorb(kept, rows, nodes, st, here, row, steps, low, pools.path, pools.pieces)
                 return
             widen_box(rows, here, row, count)
         else:
@@ -156,12 +159,12 @@ def hang_box(pools, nodes, st, cell, row, low):
             else:
                 trees[cell, T_ROOT] = row
             if same:
-                absorb(rows, nodes, st, row, here, low, pools.path)
+                absorb(kept, rows, nodes, st, row, here, steps, low, pools.path, pools.pieces)
                 return
             here, row = row, here
             rows[row, P_LEFT] = NIL
             rows[row, P_RIGHT] = NIL
-            rows[row, P_UNION] = NIL
+            make_stale(kept, rows, row, steps)
             set_box(rows, row, count)
         parent = here
         at = side_at(rows, row, level, count)
@@ -169,14 +172,37 @@ def hang_box(pools, nodes, st, cell, row, low):
         level -= 1
 
 
+@hot
+def entry_of(count, steps, step):
+    """One number for how a run enters a pool: with `count` values; of several steps, `steps` else being 0, at this
+    one."""
+    return count + (DIMENSIONS + 1) * (steps + (STEPS + 1) * step)
+
+
 @kernel
-def enter_pool(pools, nodes, cells, st, cell, move, first, count, node, start, ties, ties_max, low):
-    """Adds a run, an output or bottom node, to a pool under the values move[first : first + count].
+def begin_steps(kept, rows, nodes, st, row, steps, step, low):
+    """Gives a fresh row its runs at a step, if it is of a pool with several."""
+    if kept is not None:
+        if steps > 0:
+            begin_kept(rows, nodes, st, row, step, low)
+
+
+@hot
+def hung_nodes(pools, cell, steps):
+    """At most so many nodes are made to hang a row of several steps into a tree whose top is above its values."""
+    return (pools.trees[cell, T_TOP] + 3) * settled_nodes(steps) + absorbed_nodes(steps) + 1
+
+
+@kernel
+def enter_pool(pools, nodes, cells, st, cell, move, first, entry, node, start, ties, ties_max, low):
+    """Adds a run, an output or bottom node, to a pool under values, those from move[first] on. `entry`: as of
+    `entry_of`.
 
     `ties`: a node of the shape of `heaps` for further runs with these values, with the maximum start `ties_max`; NIL
     for none. There is a free row, and room as of `hang_row`.
     """
     rows = pools.rows
+    count, steps = entry % (DIMENSIONS + 1), entry // (DIMENSIONS + 1) % (STEPS + 1)
     row = st[POOL_FREE]
     st[POOL_FREE] = rows[row, P_LEFT]
     st[POOL_LEFT] -= 1
@@ -191,10 +217,12 @@ def enter_pool(pools, nodes, cells, st, cell, move, first, count, node, start, t
     rows[row, P_TIES_MAX] = ties_max
     if cells[cell, HEAD] < 0:
         pools.trees[cell, T_ROOT] = NIL
-    if pools.trees[cell, T_VALUES] != count:  # the cell was that of another pool
+    if pools.trees[cell, T_VALUES] != count or pools.trees[cell, T_STEPS] != steps:  # the cell was that of another pool
         pools.trees[cell, T_VALUES] = count
+        pools.trees[cell, T_STEPS] = steps
         pools.trees[cell, T_TOP] = NIL
-    if count == 1:
+    begin_steps(pools.kept, rows, nodes, st, row, steps, entry // ((DIMENSIONS + 1) * (STEPS + 1)), low)
+    if count == 1 and steps == 0:
         hang_row(pools, nodes, st, cell, row, low)
     else:
         hang_box(pools, nodes, st, cell, row, low)
@@ -367,7 +395,7 @@ def has_rows(pools, cell, low):
 
 
 @kernel
-def cut_rows(pools, cells, st, cell, move, first, last, low):
+def cut_rows(pools, nodes, cells, st, cell, move, first, last, low):
     """Takes out of a pool all rows with values from move[first:] to move[last:]. If none is left, its cell is empty."""
     rows, trees, ways, box = pools.rows, pools.trees, pools.ways, pools.box
     values = trees[cell, T_VALUES]
@@ -401,7 +429,7 @@ def cut_rows(pools, cells, st, cell, move, first, last, low):
                 continue
             todo -= 1
             if is_within(rows, row, values, box):
-                rest = take_root(rows, row)
+                rest = take_root(None, rows, nodes, st, row, np.int64(NIL), low)
                 if parent < 0:
                     root = rest
                 else:

@@ -14,6 +14,12 @@ MAX = 3
 NIL = -1
 IS_BOTTOM = -1
 IS_OUTPUT = -2  # and below: less the label
+IS_PRODUCT = -(1 << 60)  # below all labels: the runs of LEFT, each followed by each suffix of POS; see `kept`
+HOLE = -2  # as LEFT: the first node of a suffix, which stands on any run
+FOREVER = 1 << 61  # as MAX: of a node that belongs to suffixes
+
+# column 1 of a row of the stack of `enumerate_outs`
+WAITS = -1  # the row waits for the suffixes of a product
 
 # columns of `cells`
 HEAD = 0
@@ -76,7 +82,7 @@ M_FIRST = 8
 M_LENGTH = 9
 M_TAG = 10  # a number of the caller's, written with the matches of this move
 M_LABEL = 11  # label of the output node that the marking transition makes
-M_POOLED = 12  # the number of values with which the run enters the pool MARK_TO; set only where there are pools
+M_POOLED = 12  # how the run enters the pool MARK_TO, if any: see `pools.entry_of`; set only where there are pools
 M_SKIP_POOLED = 13  # likewise of SKIP_TO
 M_VALUE = 14  # these values, DIMENSIONS at most
 M_SKIP_VALUE = 17
@@ -84,6 +90,8 @@ MOVE_COLUMNS = 20
 STAY = -2
 RANGE = -3  # as SOURCE: runs of a pool, given by M_NODE and M_MAX, which stay there
 CUT = -4  # as SOURCE: runs of the pool SKIP_TO end, those with values from M_VALUE to M_SKIP_VALUE
+TAG = -5  # as SOURCE: runs of the pool M_HEAD with values from M_VALUE to M_SKIP_VALUE, at step M_POOLED, also go on to
+# step M_SKIP_POOLED, and keep their values
 
 # columns of `Pools.rows`, one row per value of a pool; LEFT also chains free rows
 P_VALUE = 0
@@ -99,16 +107,31 @@ P_MORE = 8  # further values, if pools may have several; see `boxes`
 P_BOX = 10  # the least and the greatest first value of the subtree, or ones beyond; those of further values behind
 WIDE_COLUMNS = 16
 DIMENSIONS = 3  # the most values of a row
+# a row of a pool with several steps; see `kept`
+P_STALE = 16  # bits of the steps whose unions are stale
+P_RUNS = 17  # for each step: one node for the runs there, NIL for none, and its maximum start
+P_UNIONS = 25  # for each step: one node for all runs of the subtree but for what its tags add, and its maximum start
+P_OWN = 33  # for each pair of steps: one node for the suffixes that lead runs of this row from one to the other
+P_TAGS = 43  # likewise of all runs of the subtree, after what all rows have of their own
+KEPT_COLUMNS = 53
+STEPS = 4  # the most steps of a pool
+PAIRS = 10  # of these, the earlier step first; a step and itself are one
 
 # bits of column 1 of `Pools.pooled`
 BY_TESTS = 1  # there is one register, and runs move only by tests on it
 ENDS_RUNS = 2  # tests end some runs
+# further columns of `Pools.pooled`, of a set of states whose pools have several steps
+POOL_HOME = 2 + DIMENSIONS  # the set whose configurations they are, NIL for a set whose pools have one step
+POOL_STEP = 3 + DIMENSIONS  # the step that stands for the set
+POOL_STEPS = 4 + DIMENSIONS  # how many there are
+POOL_COLUMNS = 5 + DIMENSIONS
 
 # columns of `Pools.trees`, one row per cell
 T_ROOT = 0
 T_TOP = 1  # the highest level at which two rows of the tree differ, NIL if none do: with one value, a bit
 T_VALUES = 2  # how many values its rows have
-TREE_COLUMNS = 3
+T_STEPS = 3  # how many steps, NIL if its rows are of one
+TREE_COLUMNS = 4
 
 # columns of `Pools.box`
 B_LEAST = 0  # of a range of this value
@@ -210,7 +233,8 @@ POOL_FREE = 42  # first free row of `Pools.rows`
 POOL_LEFT = 43  # how many there are
 POOL_FROM = 44  # more configurations of one list that an event moves become pools; NEVER without pools
 NUMBERED = 45  # the last number that `visit_below` has given
-SLOTS = 46
+TAGGED = 46  # nodes that the moves of an event may make in pools with several steps
+SLOTS = 47
 
 COUNTED_AT_ONCE = 1 << 18  # matches that one call of a kernel counts: a fraction of a second
 WALKED = 256  # matches of an event that are counted one by one; the rest by the nodes
@@ -258,7 +282,7 @@ class Pools(NamedTuple):
     none."""
 
     rows: np.ndarray
-    """int64, (r, ROW_COLUMNS), or WIDE_COLUMNS if some have several values: the nodes of all trees."""
+    """int64, (r, ROW_COLUMNS), or WIDE_COLUMNS if some have several values, or KEPT_COLUMNS: the nodes of all trees."""
     trees: np.ndarray
     """int64, (cells, TREE_COLUMNS): the tree of each cell."""
     pieces: np.ndarray
@@ -268,8 +292,8 @@ class Pools(NamedTuple):
     ways: np.ndarray
     """int64, (n, 4): scratch, rows of a tree that are still to be visited."""
     pooled: np.ndarray
-    """int32, (sets of states, 2 + DIMENSIONS): the number of registers whose values a set's pools keep, BY_TESTS and
-    ENDS_RUNS, these registers."""
+    """int32, (sets of states, POOL_COLUMNS): the number of registers whose values a set's pools keep, BY_TESTS and
+    ENDS_RUNS, these registers, POOL_HOME and so on."""
     modes: np.ndarray
     """int8, (buckets,): 1 if runs that reach a partition's set of states enter pools."""
     cuts: np.ndarray
@@ -278,6 +302,8 @@ class Pools(NamedTuple):
     """int64, (DIMENSIONS, BOX_COLUMNS): scratch, a row for each value."""
     held: np.ndarray
     """int64, (registers,): scratch, the registers of one run of a pool."""
+    kept: np.ndarray | None
+    """int64, (0,): some pools may have several steps; None if none has, and then numba leaves out the code for them."""
 
 
 class Output(NamedTuple):

@@ -7,6 +7,7 @@ from __future__ import annotations
 from spaseq.core.jit import hot, inline
 from spaseq.core.tecs.kernels.boxes import cut_rows, enter_pool
 from spaseq.core.tecs.kernels.heaps import add_heap, add_to_heap, tie_entries
+from spaseq.core.tecs.kernels.kept_ranges import apply_tags
 from spaseq.core.tecs.kernels.layout import (
     CUT,
     DEPTH,
@@ -40,6 +41,7 @@ from spaseq.core.tecs.kernels.layout import (
     SKIP_TO,
     SOURCE,
     STAY,
+    TAG,
 )
 from spaseq.core.tecs.kernels.structure import add_list, add_node, free_entries, merge, new_node
 
@@ -53,13 +55,15 @@ def apply_moves(nodes, cells, entries, st, moves, count, position, low, outs, po
     the roots of the accepted runs and their tags. Precondition: `reserve` returned DONE for `count` moves. With
     `pools`, lists have two entries at most (`heaps`).
     """
+    if pools is not None:
+        apply_tags(pools.kept, pools, nodes, st, moves, count, position, low)
     for i in range(count):
         move = moves[i]
         cell = move[SOURCE]
-        if cell == RANGE:
+        if cell == RANGE or cell == TAG:
             continue
         if pools is not None and cell == CUT:
-            cut_rows(pools, cells, st, move[SKIP_TO], move, M_VALUE, M_SKIP_VALUE, low)
+            cut_rows(pools, nodes, cells, st, move[SKIP_TO], move, M_VALUE, M_SKIP_VALUE, low)
             continue
         if cell < 0:
             move[M_MAX] = position
@@ -83,7 +87,7 @@ def apply_moves(nodes, cells, entries, st, moves, count, position, low, outs, po
     n_outs = 0
     for i in range(count):
         move = moves[i]
-        if pools is not None and move[SOURCE] == CUT:
+        if pools is not None and (move[SOURCE] == CUT or move[SOURCE] == TAG):
             continue
         if move[MARK_TO] >= 0 or move[MARK_ACCEPTS]:
             node = new_node(nodes, st, move[M_NODE], IS_OUTPUT - move[M_LABEL], position, move[M_MAX])
@@ -139,7 +143,7 @@ def apply_starts(nodes, cells, st, moves, count, position, low, outs, pools):
         if move[SOURCE] == RANGE:
             continue
         if pools is not None and move[SOURCE] == CUT:
-            cut_rows(pools, cells, st, move[SKIP_TO], move, M_VALUE, M_SKIP_VALUE, low)
+            cut_rows(pools, nodes, cells, st, move[SKIP_TO], move, M_VALUE, M_SKIP_VALUE, low)
             continue
         if move[SOURCE] < 0:
             move[M_MAX] = position

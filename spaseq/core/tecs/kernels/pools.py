@@ -33,6 +33,7 @@ import numpy as np
 
 from spaseq.core.jit import hot, kernel
 from spaseq.core.tecs.kernels.heaps import is_pair, meld
+from spaseq.core.tecs.kernels.kept import ALL_STALE, absorb_kept, settle
 from spaseq.core.tecs.kernels.layout import (
     DONE,
     FIRST,
@@ -52,6 +53,7 @@ from spaseq.core.tecs.kernels.layout import (
     P_MORE,
     P_NODE,
     P_RIGHT,
+    P_STALE,
     P_START,
     P_TIES,
     P_TIES_MAX,
@@ -64,8 +66,11 @@ from spaseq.core.tecs.kernels.layout import (
     RIGHT,
     STARTS_ONLY,
     T_ROOT,
+    T_STEPS,
     T_TOP,
+    T_VALUES,
     TAIL,
+    WIDE_COLUMNS,
 )
 from spaseq.core.tecs.kernels.structure import evict_prefix, new_node
 
@@ -109,10 +114,22 @@ def has_room(nodes, st, checks, need):
 
 
 @kernel
-def absorb(rows, nodes, st, upper, lower, low, path):
+def make_stale(kept, rows, row, steps):
+    """The union of a row is to be made anew; of all steps, with `steps`, as of `settle`."""
+    rows[row, P_UNION] = NIL
+    if kept is not None:
+        if steps > 0:
+            rows[row, P_STALE] = ALL_STALE
+
+
+@kernel
+def absorb(kept, rows, nodes, st, upper, lower, steps, low, path, pieces):
     """Puts the runs of row `lower` into the ties of row `upper`, which has its value and begins no earlier. The row is
-    free then. At most 2 * MELD_DEPTH + 4 new nodes."""
-    if st[STARTS_ONLY] == 0:
+    free then. At most 2 * MELD_DEPTH + 4 new nodes; `absorbed_nodes` with `steps`, as of `settle`."""
+    if kept is not None:
+        if steps > 0:
+            absorb_kept(rows, nodes, st, upper, lower, steps, low, path, pieces)
+    if st[STARTS_ONLY] == 0 and steps <= 0:
         node = rows[lower, P_NODE]
         start = rows[lower, P_START]
         if rows[lower, P_TIES] >= 0 and rows[lower, P_TIES_MAX] >= low:
@@ -129,8 +146,10 @@ def absorb(rows, nodes, st, upper, lower, low, path):
 
 
 @kernel
-def take_root(rows, root):
-    """Takes the root out of a tree: the root of the rest, NIL if there is none. O(depth)."""
+def take_root(kept, rows, nodes, st, root, steps, low):
+    """Takes the root out of a tree: the root of the rest, NIL if there is none. O(depth). `kept`, `steps`: as of
+    `settle`."""
+    settle(kept, rows, nodes, st, root, steps, low)
     top = np.int64(NIL)
     parent = np.int64(NIL)
     at = P_LEFT
@@ -147,31 +166,35 @@ def take_root(rows, root):
             rows[parent, at] = child
         if child < 0:
             return top
+        settle(kept, rows, nodes, st, child, steps, low)
         other = rows[root, P_LEFT + P_RIGHT - side]
         rows[root, P_LEFT] = rows[child, P_LEFT]  # the root sinks to the child's place
         rows[root, P_RIGHT] = rows[child, P_RIGHT]
         rows[child, P_LEFT + P_RIGHT - side] = other
-        for column in range(P_BOX, rows.shape[1]):  # boxes are of places
+        for column in range(P_BOX, min(rows.shape[1], WIDE_COLUMNS)):  # boxes are of places
             rows[root, column], rows[child, column] = rows[child, column], rows[root, column]
-        rows[child, P_UNION] = NIL
+        make_stale(kept, rows, child, steps)
         parent = child
         at = side
 
 
 @kernel
-def raise_top(rows, root, top, level, count):
-    """Makes the levels from `level` down to `top` + 1 of a tree whose `count` values agree there: its new root.
-    O(64 * count * depth), at most 64 * count times in the life of a tree."""
+def raise_top(pools, nodes, st, cell, root, level, low):
+    """Makes the levels of a tree above its top, up to `level`, at which all its values agree: its new root.
+    O(64 * values * depth), at most 64 * values times in the life of a tree."""
+    rows, trees, kept = pools.rows, pools.trees, pools.kept
+    top, count, steps = trees[cell, T_TOP], trees[cell, T_VALUES], trees[cell, T_STEPS]
+    trees[cell, T_TOP] = level
     fresh = np.int64(NIL)
     parent = np.int64(NIL)
     at = P_LEFT
     rest = root
     while level > top and rest >= 0:
         row = rest
-        rest = take_root(rows, row)
+        rest = take_root(kept, rows, nodes, st, row, steps, low)
         rows[row, P_LEFT] = NIL
         rows[row, P_RIGHT] = NIL
-        rows[row, P_UNION] = NIL
+        make_stale(kept, rows, row, steps)
         if parent < 0:
             fresh = row
         else:
@@ -188,6 +211,7 @@ def raise_top(rows, root, top, level, count):
         level -= 1
     if rest >= 0:
         rows[parent, at] = rest
+    trees[cell, T_ROOT] = fresh
     return fresh
 
 
@@ -210,9 +234,7 @@ def hang_row(pools, nodes, st, cell, row, low):
         else:
             while highest < 62 and (differ >> (highest + 1)) != 0:
                 highest += 1
-        root = raise_top(rows, root, bit, highest, 1)
-        trees[cell, T_ROOT] = root
-        trees[cell, T_TOP] = highest
+        root = raise_top(pools, nodes, st, cell, root, highest, low)
         bit = highest
     at = np.int64(P_LEFT)
     parent = np.int64(NIL)
@@ -225,7 +247,7 @@ def hang_row(pools, nodes, st, cell, row, low):
         if rows[here, P_START] >= rows[row, P_START]:
             rows[here, P_UNION] = NIL
             if rows[here, P_VALUE] == rows[row, P_VALUE]:
-                absorb(rows, nodes, st, here, row, low, pools.path)
+                absorb(None, rows, nodes, st, here, row, np.int64(NIL), low, pools.path, pools.pieces)
                 return
         else:  # the row takes this place, and the one that had it goes down
             rows[row, P_LEFT] = rows[here, P_LEFT]
@@ -235,7 +257,7 @@ def hang_row(pools, nodes, st, cell, row, low):
             else:
                 trees[cell, T_ROOT] = row
             if rows[here, P_VALUE] == rows[row, P_VALUE]:
-                absorb(rows, nodes, st, row, here, low, pools.path)
+                absorb(None, rows, nodes, st, row, here, np.int64(NIL), low, pools.path, pools.pieces)
                 return
             here, row = row, here
             rows[row, P_LEFT] = NIL

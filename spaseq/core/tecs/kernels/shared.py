@@ -20,6 +20,7 @@ from spaseq.core.tecs.kernels.layout import (
     GROW_BELOW,
     GROW_STACK,
     IS_OUTPUT,
+    IS_PRODUCT,
     LABEL_BITS,
     LEFT,
     LOW,
@@ -43,8 +44,8 @@ from spaseq.core.tecs.kernels.layout import (
 
 @hot
 def next_fork(nodes, node, low):
-    """The first union at or below `node` of which both sides have a live start. If there is none, one complex event is
-    below, and this is the last node of it."""
+    """The first product at or below `node`, or union of which both sides have a live start. If there is none, one
+    complex event or suffix is below, and this is the last node of it."""
     mask = nodes.shape[0] - 1
     while True:
         row = node & mask
@@ -52,7 +53,7 @@ def next_fork(nodes, node, low):
         if right >= 0:
             if nodes[row, POS] >= low and nodes[right & mask, MAX] >= low:
                 return node
-        elif right > IS_OUTPUT or nodes[row, LEFT] < 0:
+        elif right == IS_PRODUCT or right > IS_OUTPUT or nodes[row, LEFT] < 0:
             return node
         node = nodes[row, LEFT]
 
@@ -64,11 +65,19 @@ def known_below(nodes, below, node, low, write):
         node = next_fork(nodes, node, low)
     row = node & (nodes.shape[0] - 1)
     right = nodes[row, RIGHT]
-    if right < 0 and (right > IS_OUTPUT or not write):
+    if right < 0 and right != IS_PRODUCT and (right > IS_OUTPUT or not write):
         return node, np.int64(0 if write else 1), nodes[row, MAX]
     if below[row, N_NODE] == node + 1 and below[row, N_LEAST] >= low:
         return node, below[row, N_VALUE], below[row, N_LEAST]
     return node, np.int64(NIL), np.int64(NIL)
+
+
+@hot
+def times(value, other):
+    """The product of two numbers of complex events; one more than MOST_COUNTED if it is above that."""
+    if value > 0 and other > MOST_COUNTED // value:
+        return np.int64(MOST_COUNTED + 1)
+    return value * other
 
 
 @kernel
@@ -79,7 +88,7 @@ def visit_below(nodes, st, stack, below, root, places, write):
     With `write` each node that is visited, children first, gets the next number and two places. These are the numbers
     of its children. An output node has the number of the node below, and -1 less its own place. A node of which one
     side is dead has the number of the other side, and a bottom node has 0. Minus a status if an array is full, or the
-    number of events is above MOST_COUNTED; what is known so far stays.
+    number of events is above MOST_COUNTED; what is known so far stays. There are no products with `write`.
     """
     mask = nodes.shape[0] - 1
     low = st[LOW]
@@ -104,8 +113,10 @@ def visit_below(nodes, st, stack, below, root, places, write):
         if left >= 0:
             left, value, least = known_below(nodes, below, left, low, write)
         other = np.int64(0)
-        if forks:
-            right, other, other_least = known_below(nodes, below, right, low, write)
+        product = right == IS_PRODUCT
+        second = nodes[row, POS] if product else right
+        if forks or product:
+            second, other, other_least = known_below(nodes, below, second, low, write)
             least = min(least, other_least)
         if value < 0 or other < 0:
             if top + 2 > stack.shape[0]:
@@ -114,7 +125,7 @@ def visit_below(nodes, st, stack, below, root, places, write):
                 stack[top, 0] = left
                 top += 1
             if other < 0:
-                stack[top, 0] = right
+                stack[top, 0] = second
                 top += 1
             continue
         if write and (forks or right <= IS_OUTPUT):
@@ -126,10 +137,12 @@ def visit_below(nodes, st, stack, below, root, places, write):
             st[PLACES] = at + 2
             st[NUMBERED] += 1
             value = st[NUMBERED]
+        elif product:
+            value = times(value, other)
         elif forks:
             value += other
-            if value > MOST_COUNTED:
-                return np.int64(-TOO_MANY)
+        if value > MOST_COUNTED:
+            return np.int64(-TOO_MANY)
         below[row, N_NODE] = node + 1
         below[row, N_LEAST] = least
         below[row, N_VALUE] = value

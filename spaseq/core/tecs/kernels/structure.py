@@ -16,6 +16,10 @@ MAX      maximum start        the same position           maximum start (of `lef
 
 (*) an output node without `next` stands on a bottom node at its own maximum start, which needs no row of its own.
 
+A *suffix* is what a run has behind some event. Its nodes are output nodes and unions with the maximum start FOREVER;
+the last node down stands on a HOLE. A *product* is the runs of a node, LEFT, each with each suffix of another, POS, on
+top. RIGHT is IS_PRODUCT, and the maximum start is that of LEFT. A product of suffixes is one, too. `kept` makes them.
+
 A *label* is the number of the set of variables that take the position, if matches are valuations; else it is 0.
 
 Each *cell* (a state of one partition) that is active has a *union list*: a head, which is never a union, and entries
@@ -83,7 +87,9 @@ from spaseq.core.tecs.kernels.layout import (
     HEAD,
     HEAD_MAX,
     HIGH,
+    HOLE,
     IS_OUTPUT,
+    IS_PRODUCT,
     LABEL_BITS,
     LAST_POSITION,
     LEFT,
@@ -113,10 +119,13 @@ from spaseq.core.tecs.kernels.layout import (
     POS,
     R_BELOW,
     RIGHT,
+    TAGGED,
     TAIL,
+    TOO_MANY,
+    WAITS,
     WALKED,
 )
-from spaseq.core.tecs.kernels.shared import visit_below
+from spaseq.core.tecs.kernels.shared import times, visit_below
 
 
 @hot
@@ -375,6 +384,8 @@ def compact(nodes, fresh, window_starts, remap, cells, entries, roots, st, cell_
             keep_from(window_starts, nodes[row, LEFT] & mask, window_starts[row])
         if nodes[row, RIGHT] >= 0 and nodes[row, POS] >= window_starts[row] - 1:
             keep_from(window_starts, nodes[row, RIGHT] & mask, window_starts[row])
+        if nodes[row, RIGHT] == IS_PRODUCT:
+            keep_from(window_starts, nodes[row, POS] & mask, window_starts[row])
     target = st[TAIL]
     for handle in range(st[OLDEST], st[TAIL]):
         row = handle & mask
@@ -389,7 +400,7 @@ def compact(nodes, fresh, window_starts, remap, cells, entries, roots, st, cell_
             right = remap[right & mask] if nodes[row, POS] >= window_starts[row] - 1 else left
         fresh[target & mask, LEFT] = left
         fresh[target & mask, RIGHT] = right
-        fresh[target & mask, POS] = nodes[row, POS]
+        fresh[target & mask, POS] = nodes[row, POS] if right != IS_PRODUCT else remap[nodes[row, POS] & mask]
         fresh[target & mask, MAX] = nodes[row, MAX]
         remap[row] = target
         target += 1
@@ -417,7 +428,7 @@ def reserve(nodes, entries, st, checks, position, dead_before, moves, more):
 
     A move merges its source (LONGEST nodes), makes one output node, and adds at most two nodes or lists to cells. Each
     of these folds a list (LONGEST nodes) or unites (3 nodes), and links at most two entries. `more`: the nodes that a
-    move makes besides.
+    move makes besides; st[TAGGED]: those that all make together.
     """
     capacity = nodes.shape[0]
     last = (st[CHECK_FIRST] + st[CHECK_COUNT] - 1) % checks.shape[0]
@@ -428,7 +439,7 @@ def reserve(nodes, entries, st, checks, position, dead_before, moves, more):
         checks[slot, 1] = st[TAIL]
         st[CHECK_COUNT] += 1
     st[LAST_POSITION] = position
-    need = moves * (3 * (st[LONGEST] + 2) + 8 + more)
+    need = moves * (3 * (st[LONGEST] + 2) + 8 + more) + st[TAGGED]
     if st[TAIL] - st[OLDEST] + need > capacity:
         evict_prefix(nodes, st, checks, dead_before)
         if st[TAIL] - st[OLDEST] + need > capacity:
@@ -448,12 +459,24 @@ def latest_start(nodes, reach, row, high):
     return reach[row, R_BELOW]
 
 
+@hot
+def push_row(stack, st, node, depth, then):
+    """A row on top of the stack of `enumerate_outs`, which has room."""
+    stack[st[DEPTH], 0] = node
+    stack[st[DEPTH], 1] = depth
+    stack[st[DEPTH], 2] = then
+    st[DEPTH] += 1
+
+
 @kernel
 def enumerate_outs(nodes, st, outs, stack, path, below, matches, places, write, reach):
     """Writes the complex events of the roots in `outs` ([CORE] Appendix B.1), or only counts them.
 
     Depth first, left before right, and right only if its maximum start lies in the window. The delay before each
-    complex event is linear in its size, since at most three unions precede each node on the path (law 2). `matches`
+    complex event is linear in its size, since at most three unions precede each node on the path (law 2), and no side of
+    a product is empty. Of a product the suffixes come first: a row of `stack` then waits with the runs below, until all
+    of them have been through, and leads a suffix on from its HOLE. A row is a node, the number of events before it, or
+    WAITS, and the row that waits for its suffix, NIL for none. `matches`
     (int64, (4, m + 1)) gets a column for each: start, end, (in the next column) one past its last place, tag. `places`
     (int64) gets the marked positions, ascending, each as `position << LABEL_BITS | label`. `reach` is None, or the
     result of `measure` of `roots` for the bound st[HIGH]: then only the matches that start before it are written, with
@@ -473,16 +496,26 @@ def enumerate_outs(nodes, st, outs, stack, path, below, matches, places, write, 
             if latest_start(nodes, reach, outs[st[OUT], 0] & mask, st[HIGH]) >= low:
                 stack[0, 0] = outs[st[OUT], 0]
                 stack[0, 1] = 0
+                stack[0, 2] = NIL
                 st[DEPTH] = 1
             st[OUT] += 1
             continue
         node = stack[st[DEPTH] - 1, 0]
         depth = stack[st[DEPTH] - 1, 1]
+        then = stack[st[DEPTH] - 1, 2]
         st[DEPTH] -= 1
+        if depth == WAITS:
+            continue
         if not write and below is not None and walked >= WALKED:
             found = np.int64(-GROW_BELOW)
             if below.shape[0] == nodes.shape[0]:
                 found = visit_below(nodes, st, stack, below, node, places, False)
+            while found >= 0 and then >= 0:  # with all that the suffixes stand on
+                runs = visit_below(nodes, st, stack, below, stack[then, 0], places, False)
+                found = times(found, runs) if runs >= 0 else runs
+                if found > MOST_COUNTED:
+                    found = np.int64(-TOO_MANY)
+                then = stack[then, 2]
             if found < 0:
                 st[DEPTH] += 1
                 return -found
@@ -501,32 +534,35 @@ def enumerate_outs(nodes, st, outs, stack, path, below, matches, places, write, 
                         node = right
                         continue
                     if st[DEPTH] + 2 > stack.shape[0]:
-                        stack[st[DEPTH], 0] = node
-                        stack[st[DEPTH], 1] = depth
-                        st[DEPTH] += 1
+                        push_row(stack, st, node, depth, then)
                         return GROW_STACK
-                    stack[st[DEPTH], 0] = right
-                    stack[st[DEPTH], 1] = depth
-                    st[DEPTH] += 1
+                    push_row(stack, st, right, depth, then)
                 node = nodes[row, LEFT]
                 continue
+            if right == IS_PRODUCT:
+                if st[DEPTH] + 2 > stack.shape[0]:
+                    push_row(stack, st, node, depth, then)
+                    return GROW_STACK
+                push_row(stack, st, nodes[row, LEFT], WAITS, then)
+                then = st[DEPTH] - 1
+                node = nodes[row, POS]
+                continue
             if right <= IS_OUTPUT and depth >= path.shape[0]:
-                stack[st[DEPTH], 0] = node
-                stack[st[DEPTH], 1] = depth
-                st[DEPTH] += 1
+                push_row(stack, st, node, depth, then)
                 return GROW_PATH
-            if right <= IS_OUTPUT and nodes[row, LEFT] >= 0:
+            if right <= IS_OUTPUT and (nodes[row, LEFT] >= 0 or nodes[row, LEFT] == HOLE):
                 path[depth] = (nodes[row, POS] << bits) | (IS_OUTPUT - right)
                 depth += 1
                 node = nodes[row, LEFT]
+                if node == HOLE:
+                    node = stack[then, 0]
+                    then = stack[then, 2]
                 continue
             # A bottom node, or an output node on top of one.
             size = depth + (1 if right <= IS_OUTPUT else 0)
             if write:
                 if st[MATCHES] + 1 >= matches.shape[1] or st[PLACES] + size > places.shape[0]:
-                    stack[st[DEPTH], 0] = node
-                    stack[st[DEPTH], 1] = depth
-                    st[DEPTH] += 1
+                    push_row(stack, st, node, depth, then)
                     st[NEEDED] = size
                     return FLUSH
                 if right <= IS_OUTPUT:

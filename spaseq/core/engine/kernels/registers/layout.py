@@ -117,6 +117,8 @@ LOOKED_UP = 4  # the column that is looked up
 LOOKED_EACH = 5  # where that is one of several: the columns of its EACH, else -1
 LOOKED_FIRST = 6
 ONLY_ENDS = 7  # runs of the set that move complete and do not go on
+HOME = 8  # the set whose list has the pools with runs of this one, if that is another set; else NIL
+MOVER_COLUMNS = 9
 
 # columns of `confs`, one row per cell; the registers follow
 CONF_KEY = 0  # partition
@@ -192,7 +194,7 @@ class Automaton(NamedTuple):
     movers_from: np.ndarray
     """int64, (classes + 1,): the first in `movers` of the sets that may move on each class."""
     movers: np.ndarray
-    """int64, (k, 8): see the columns MOVER and so on."""
+    """int64, (k, MOVER_COLUMNS): see the columns MOVER and so on."""
 
 
 class Configurations(NamedTuple):

@@ -48,6 +48,7 @@ from spaseq.core.engine.kernels.registers.layout import (
     GROW_HELD,
     GROW_MOVES,
     HELD_LEFT,
+    HOME,
     IN_SETS,
     LOOKED_EACH,
     LOOKED_FIRST,
@@ -67,17 +68,23 @@ from spaseq.core.engine.kernels.registers.pooling import (
     can_pool,
     cut_values,
     hold_box,
+    holds_pooled,
+    home_list,
+    home_of,
     is_pool,
     moves_on,
     note_cut,
     pool_values,
+    steps_of,
 )
 from spaseq.core.jit import hot, inline, kernel
-from spaseq.core.tecs.kernels.boxes import fold_values, has_rows
+from spaseq.core.tecs.kernels.boxes import entry_of, has_rows
+from spaseq.core.tecs.kernels.kept_ranges import fold_runs, plan_entry, plan_tag
 from spaseq.core.tecs.kernels.layout import (
     B_SKIPPED,
     B_VALUE,
     CONSUME_NONE,
+    DIMENSIONS,
     DONE,
     E_CLASS,
     E_KEEP,
@@ -106,6 +113,8 @@ from spaseq.core.tecs.kernels.layout import (
     OUTS,
     POOL_FROM,
     POOL_LEFT,
+    POOL_STEP,
+    POOL_HOME,
     POOL_UP,
     RANGE,
     ROW,
@@ -113,6 +122,8 @@ from spaseq.core.tecs.kernels.layout import (
     SKIP_TO,
     SOURCE,
     STAY,
+    TAG,
+    TAGGED,
     UNPOOL,
 )
 from spaseq.core.tecs.kernels.structure import clear_cell
@@ -137,10 +148,13 @@ def plan_moves(
     idle = NIL if source < 0 else STAY
     origin = source
     turns = 1
+    home = np.int64(NIL)
+    step = np.int64(NIL)
     if pools is not None and source >= 0 and is_pool(pools, confs[source, CONF_STATE], given):
         origin = np.int64(RANGE)
-        turns = cut_values(pools, automaton, mover, values, confs[source, CONF_STATE], given)
+        turns = cut_values(pools, automaton, mover, values, mover[MOVER], given)
         given = pools.held
+        home, step = pools.pooled[mover[MOVER], POOL_HOME], pools.pooled[mover[MOVER], POOL_STEP]
     for turn in range(turns):
         if pools is not None and origin == RANGE:
             hold_box(pools, confs, source, turn)
@@ -160,13 +174,15 @@ def plan_moves(
             return found
         node = np.int64(NIL)
         latest = np.int64(NIL)
-        if pools is not None and origin == RANGE and moves_on(groups, found):
-            status, node, latest = fold_values(pools, structure.nodes, st, structure.checks, source, low)
+        if pools is not None and origin == RANGE and moves_on(pools, automaton.known, groups, found, home):
+            status, node, latest = fold_runs(
+                pools.kept, pools, structure.nodes, st, structure.checks, source, step, low
+            )  # fmt: skip
             if status != DONE:
                 return np.int64(-status)
             if latest < 0:
                 continue
-        if count + found + 2 > moves.shape[0]:
+        if count + 2 * found + 2 > moves.shape[0]:
             return -GROW_MOVES
         begin = count
         skip_to = NIL
@@ -188,22 +204,40 @@ def plan_moves(
                     st[NEEDED] = group[GROUP_ROWS]
                     return -GROW_HELD
                 registers = group[GROUP_REGISTERS : GROUP_REGISTERS + width]
+                at = state
                 if pools is not None:
                     pooled = pool_values(pools, key, state, registers)
                     if pooled and st[POOL_LEFT] <= 2 * count + 1:
                         st[NEEDED] = 2 * count + 2
                         return -GROW_POOLS
-                cell = find_cell(
-                    configurations, several, st, key, state, registers, group[GROUP_FIRST], group[GROUP_ROWS]
-                )
+                    at = home_of(pools, state, pooled)
+                cell = find_cell(configurations, several, st, key, at, registers, group[GROUP_FIRST], group[GROUP_ROWS])
+                if pools is not None and pooled and cell != source and steps_of(pools, state):
+                    status = plan_entry(
+                        pools.kept, pools, structure.nodes, st, structure.checks, cell, steps_of(pools, state), pooled, low
+                    )  # fmt: skip
+                    if status != DONE:
+                        return -status
+                    pooled = entry_of(pooled, steps_of(pools, state), max(pools.pooled[state, POOL_STEP], 0))
             if group[GROUP_LABEL] < 0:
                 skip = g
                 skip_to = STAY if cell == source and cell >= 0 else cell
                 if pools is not None:
                     skip_pooled = pooled
-                    for i in range(pooled):
+                    for i in range(DIMENSIONS):
                         pools.box[i, B_SKIPPED] = pools.box[i, B_VALUE]
                 continue
+            if pools is not None and pooled and cell == source and home >= 0:
+                status = plan_tag(
+                    pools.kept, pools, structure.nodes, st, structure.checks, source, low, moves[count],
+                    group[GROUP_LABEL], step, pools.pooled[state, POOL_STEP],
+                )  # fmt: skip
+                if status != DONE:
+                    return -status
+                count += 1
+                if not group[GROUP_ACCEPTS]:
+                    continue
+                cell, pooled = np.int64(NIL), 0
             moves[count, SOURCE] = origin
             moves[count, MARK_TO] = cell
             moves[count, MARK_ACCEPTS] = group[GROUP_ACCEPTS]
@@ -214,7 +248,7 @@ def plan_moves(
             if pools is not None:
                 moves[count, M_POOLED] = pooled
                 moves[count, M_SKIP_POOLED] = 0
-                for i in range(pooled):
+                for i in range(DIMENSIONS):
                     moves[count, M_VALUE + i] = pools.box[i, B_VALUE]
                 if origin == RANGE:
                     moves[count, M_NODE] = node
@@ -232,7 +266,7 @@ def plan_moves(
             ends = skip_to != STAY and has_rows(pools, source, low)
             skip_to = np.int64(STAY)
         if count > begin or skip_to != idle or accepts:
-            if count == begin:
+            if count == begin or (accepts and moves[count - 1, SOURCE] == TAG):
                 moves[count, SOURCE] = origin
                 moves[count, MARK_TO] = NIL
                 moves[count, MARK_ACCEPTS] = 0
@@ -248,7 +282,7 @@ def plan_moves(
             moves[count - 1, SKIP_ACCEPTS] = accepts
             if pools is not None and skip_pooled and skip_to >= 0:
                 moves[count - 1, M_SKIP_POOLED] = skip_pooled
-                for i in range(skip_pooled):
+                for i in range(DIMENSIONS):
                     moves[count - 1, M_SKIP_VALUE + i] = pools.box[i, B_SKIPPED]
             if accepts and outputs:  # the tag behind that of the marking transition, which was the last, if it accepts
                 tag = note_answers(st, effects, groups[skip], several)
@@ -350,6 +384,8 @@ def plan_list(
             break
         if reach == SAME and not is_indexed_by(confs, cell, key, mover[MOVER], bound):
             pass  # another one of the same hash
+        elif cell >= 0 and confs[cell, CONF_STATE] != mover[MOVER] and not holds_pooled(confs, cell):
+            pass  # the mover has come for the pools in the list of their home
         elif cell >= 0 and (cells[cell, HEAD] < 0 or cells[cell, HEAD_MAX] < low):
             if cells[cell, HEAD] >= 0:
                 clear_cell(cells, structure.entries, st, cell)
@@ -377,6 +413,7 @@ def plan_event(
     If only ends are asked for and one has been found, those that could but complete are passed over.
     """
     st = structure.st
+    st[TAGGED] = 0
     ended = False
     count = np.int64(0)
     for m in range(automaton.movers_from[c], automaton.movers_from[c + 1]):
@@ -385,9 +422,12 @@ def plan_event(
         reach, value, others, first = looked_up(mover, values, extras)
         bucket = key * configurations.indexed.shape[0] + mover[MOVER]
         turns = 2 + others if reach == SAME else 2 if reach == ABOVE else 1
-        for turn in range(0 if only_ends and ended else turns):
+        way = reach
+        for turn in range(0 if only_ends and ended else turns + (mover[HOME] >= 0)):
             cell, bound = np.int64(NIL), np.int64(NOTHING)
-            if reach == SAME:
+            if turn == turns:
+                cell, way = home_list(effects.pools, configurations, key, mover[HOME]), np.int64(ALL_OF_THEM)
+            elif reach == SAME:
                 cell, bound = begin_same(configurations, mover, key, values, extras, first, turn)
             elif reach == ALL_OF_THEM:
                 cell = configurations.heads[bucket]
@@ -395,13 +435,13 @@ def plan_event(
                 cell, bound = begin_ordered(configurations, bucket, reach, value, turn)
             before = count
             count, ended = plan_list(
-                cell, bound, reach, mover, key, low, values, extras, automaton, structure, configurations, several,
+                cell, bound, way, mover, key, low, values, extras, automaton, structure, configurations, several,
                 effects, asking, chains, only_ends, count, ended,
             )  # fmt: skip
             if count < 0:
                 return count
             # PERF: the call copies all arrays of pools, 25 ns of the 130 of an event
-            if count - before > st[POOL_FROM] and can_pool(
+            if turn < turns and count - before > st[POOL_FROM] and can_pool(
                 effects.pools, st, bucket, mover[MOVER], count - before
             ):  # fmt: skip
                 st[NEEDED] = bucket

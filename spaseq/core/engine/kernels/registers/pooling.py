@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from spaseq.core.engine.kernels.registers.index import find_cell, leave_all
+from spaseq.core.engine.kernels.registers.index import find_cell, leave_all, state_number
 from spaseq.core.engine.kernels.registers.layout import (
     ARC_OPS,
     ARC_OPS_END,
@@ -29,6 +29,7 @@ from spaseq.core.engine.kernels.registers.layout import (
     GREATEST,
     GROUP_ACCEPTS,
     GROUP_LABEL,
+    GROUP_STATES,
     GROW_CELLS,
     OP,
     POOLED,
@@ -76,7 +77,9 @@ from spaseq.core.tecs.kernels.layout import (
     P_TIES,
     P_TIES_MAX,
     POOL_FROM,
+    POOL_HOME,
     POOL_LEFT,
+    POOL_STEPS,
     SKIP_ACCEPTS,
     SKIP_TO,
     SOURCE,
@@ -206,11 +209,15 @@ def hold_box(pools, confs, source, turn):
 
 
 @hot
-def moves_on(groups, count):
-    """True if one of the first `count` groups marks or accepts."""
+def moves_on(pools, known, groups, count, home):
+    """True if one of the first `count` groups marks or accepts, and does not only tag runs of the pools of `home`."""
     found = False
     for g in range(count):
-        found = found or groups[g, GROUP_LABEL] >= 0 or groups[g, GROUP_ACCEPTS] != 0
+        tags = False
+        if home >= 0 and groups[g, GROUP_STATES] != 0:
+            state = state_number(known, groups[g, GROUP_STATES])
+            tags = state >= 0 and pools.pooled[state, POOL_HOME] == home
+        found = found or (groups[g, GROUP_LABEL] >= 0 and not tags) or groups[g, GROUP_ACCEPTS] != 0
     return found
 
 
@@ -229,9 +236,41 @@ def take_values(pools, state, registers):
 
 
 @hot
+def home_of(pools, state, count):
+    """The set of states whose configuration has the runs of this one with `count` values, 0 if they are in no pool."""
+    home = pools.pooled[state, POOL_HOME]
+    return home if count and home >= 0 else state
+
+
+@hot
+def steps_of(pools, state):
+    """The number of steps of the pools of a set of states, 0 if they are of one."""
+    return max(pools.pooled[state, POOL_STEPS], 0)
+
+
+@kernel
+def home_list(pools, configurations, key, home):
+    """The first configuration of the set `home` in a partition, if it has pools there; else NIL."""
+    if pools is not None:
+        bucket = key * pools.pooled.shape[0] + home
+        if pools.modes[bucket] != 0:
+            return configurations.heads[bucket]
+    return np.int64(NIL)
+
+
+@hot
+def holds_pooled(confs, cell):
+    """True if a configuration is a pool."""
+    found = False
+    for r in range(REGISTERS, confs.shape[1]):
+        found = found or confs[cell, r] == POOLED
+    return found
+
+
+@hot
 def pool_values(pools, key, state, registers):
     """`take_values` if the set of states has pools in this partition."""
-    if pools.pooled[state, 0] and pools.modes[key * pools.pooled.shape[0] + state] != 0:
+    if pools.pooled[state, 0] and pools.modes[key * pools.pooled.shape[0] + home_of(pools, state, 1)] != 0:
         return take_values(pools, state, registers)
     return 0
 
@@ -257,7 +296,9 @@ def can_pool(pools, st, bucket, state, moved):
     PERF: `A AS a ; NOT (B AS b FILTER b.price > a.price) ; E` keeps some six runs; pools take 0.17 us an event there,
     configurations 0.12 (2026-11-27).
     """
-    if pools is not None and pools.pooled[state, 0] > 0 and pools.modes[bucket] == 0:
+    if pools is not None and pools.pooled[state, 0] > 0:
+        if pools.modes[bucket - state + home_of(pools, state, 1)] != 0:
+            return False
         return moved > (4 * st[POOL_FROM] if pools.pooled[state, 1] & ENDS_RUNS else st[POOL_FROM])
     return False
 
