@@ -407,23 +407,37 @@ class Arena:
         expect(all((np.diff(step) >= 0).all() for step in steps) and steps[1][0] >= oldest, "checkpoints in order")
         born = steps[0][np.searchsorted(tails, handles, "right")]  # created at this position or earlier
         labels = 1 << int(self.st[k.LABEL_BITS])
-        union, output = right >= 0, right <= k.IS_OUTPUT
+        union, product = right >= 0, right == k.IS_PRODUCT
+        output = (right <= k.IS_OUTPUT) & ~product
         expect((left < handles).all() and (right < handles).all(), "children before their parents")
-        expect((left >= k.NIL).all() and (right > k.IS_OUTPUT - labels).all(), "nodes of the kinds there are")
-        expect((left[union] >= 0).all() and (left[~union & ~output] < 0).all(), "children where nodes have them")
-        expect((starts >= 0).all() and (starts <= born).all(), "maximum starts before their nodes")
-        expect((np.where(union, starts >= places, output | (starts == places))).all(), "maximum starts in order")
-        expect(((places >= starts) & (places <= born))[output].all(), "positions between start and end")
+        expect((right[~product] > k.IS_OUTPUT - labels).all(), "nodes of the kinds there are")
+        suffix = starts == k.FOREVER
+        hole = left == k.HOLE
+        expect((left >= k.NIL)[~hole].all() and (output & suffix)[hole].all(), "nodes of the kinds there are")
+        expect((left[union | product] >= 0).all() and (left[~union & ~output & ~product] < 0).all(), "children of nodes")
+        expect((left[suffix & output] != k.NIL).all() and not (suffix & (right == k.IS_BOTTOM)).any(), "whole suffixes")
+        expect((places[suffix & union] == k.FOREVER).all(), "suffixes beside suffixes")
+        expect((starts >= 0).all() and (starts <= born)[~suffix].all(), "maximum starts before their nodes")
+        fits = np.where(union, starts >= places, output | product | (starts == places))
+        expect(fits.all(), "maximum starts in order")
+        expect((places >= np.where(suffix, 0, starts))[output].all() and (places <= born)[output].all(),
+               "positions between start and end")  # fmt: skip
+        expect(((places >= 0) & (places < handles))[product].all(), "suffixes before their products")
         dead = union & ((right < oldest) | (right == left))
-        for child, own, kept in ((left, starts, left >= oldest), (right, places, union & ~dead)):
-            fits = starts[child[kept] - oldest] == own[kept]
+        behind = np.where(product, places, right)
+        own = np.where(product, k.FOREVER, places)
+        for child, start, kept in (
+            (left, starts, left >= oldest), (behind, own, union & ~dead | product & (behind >= oldest))
+        ):  # fmt: skip
+            fits = starts[child[kept] - oldest] == start[kept]
             if self.has_keys:
-                fits |= (starts[child[kept] - oldest] > own[kept]) & union[kept]
+                fits |= (starts[child[kept] - oldest] > start[kept]) & union[kept]
             expect(fits.all(), "maximum starts as their children's")
         places[dead] = k.NIL  # with a maximum start before any window, the right child is never read
-        gone = (left >= 0) & (left < oldest)
+        gone = (left >= 0) & (left < oldest) | product & (behind < oldest)
         left[gone], right[gone] = k.NIL, k.IS_BOTTOM  # nor is a node read whose left child was reclaimed
         places[gone] = starts[gone]
+        left[gone & suffix], right[gone & suffix], places[gone & suffix] = k.HOLE, k.IS_OUTPUT, 0
         return np.stack([left, right, places, starts], axis=1)
 
     def _restore_starts(self, heads: np.ndarray, starts: np.ndarray, last: int) -> None:
@@ -447,6 +461,7 @@ class Arena:
         begun = nodes[both - oldest, k.MAX]
         expect(((begun == kept) | ((begun > kept) & self.has_keys)).all(), "maximum starts beside their nodes")
         expect((nodes[heads[active] - oldest, k.RIGHT] < 0).all(), "heads that are no unions")
+        expect((starts[active] < k.FOREVER).all(), "lists of runs")
         ends = np.cumsum(lengths)
         listed = lengths > 0
         before = np.concatenate([own[:1], own])[: len(own)]

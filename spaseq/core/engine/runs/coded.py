@@ -124,9 +124,9 @@ class GuardRun(Run):
         if int(self._arena.st[reg.CONF_COUNT]) > most:
             return None
         found = self._waiting(low)
-        for states, keys in found.copy():  # a pool may have runs at each step
-            found += [(frozenset([q]), keys) for q in self._automaton.family_of(states)]
-        return found
+        families = self._automaton.families  # a pool may have runs at each step
+        steps = [(members, keys) for some, keys in found if some in families for members in families[some].family]
+        return found + steps
 
     @property
     def has_rows(self) -> bool:

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from itertools import accumulate
-from typing import NamedTuple, TypeGuard
+from typing import Any, NamedTuple, TypeGuard
 
 import numpy as np
 
@@ -43,8 +43,9 @@ from spaseq.core.engine.program.register_ops import (
     Value,
 )
 from spaseq.core.engine.program.selection import after_rule, kernel_limit, kernel_order
-from spaseq.core.engine.runs.families import find_families
+from spaseq.core.engine.runs.families import Way, find_families, find_ways
 from spaseq.core.jit import attempt
+from spaseq.core.pattern import are_exclusive
 from spaseq.core.tecs.kernels.layout import (
     AS_NODES,
     DIMENSIONS,
@@ -99,13 +100,13 @@ in the kernel with pools 0.13 (2026-11-27).
 
 class Pooled(NamedTuple):
     """The registers whose values the pools of a set of states keep. `by_tests`: there is one, and runs move only by
-    tests on it. `ends`: tests end runs, so that few of them stay for long. `family`: the states that share pools of
-    several steps, in this order; empty if there is one step."""
+    tests on it. `ends`: tests end runs, so that few of them stay for long. `family`: the sets of states that
+    share pools of several steps, in this order; empty if there is one step."""
 
     registers: tuple[int, ...] = ()
     by_tests: bool = False
     ends: bool = False
-    family: tuple[int, ...] = ()
+    family: tuple[frozenset[int], ...] = ()
 
 
 NO_POOLS = Pooled()
@@ -126,7 +127,7 @@ class GuardedAutomaton:
     several values at once, and a configuration several rows. `pools`: for each set, the registers whose values tell the
     runs of a pool apart (`spaseq.core.engine.kernels.registers.pooling`), and whether there is one and runs move only
     by a test on it. `unpooled`: the sets that have lost theirs. `has_pools`: True if a state alone may have
-    pools; they must be `allowed`. `short`: as of `is_short`. `families`: the states whose pools have several steps, if
+    pools; they must be `allowed`. `short`: as of `is_short`. `families`: the sets whose pools have several steps, if
     the evaluation `keeps` such pools; of one family all are taken note of together.
     """
 
@@ -134,6 +135,7 @@ class GuardedAutomaton:
         self.stepper: Stepper = Stepper(cea)
         self._is_short = short
         self._all = [t for out in cea.transitions for t in out]
+        self._predicates = cea.predicates
         self._needs = [sum(1 << p for p in t.predicates) for t in self._all]
         self._ops = [codes.ops(t) for t in self._all]
         self._out = [[i for i, t in enumerate(self._all) if t.source == q] for q in range(cea.states)]
@@ -147,7 +149,7 @@ class GuardedAutomaton:
         self._indexed: list[tuple[int, int]] = []
         self.pools: list[Pooled] = []
         self.unpooled: set[int] = set()
-        self.families: dict[int, Pooled] = self._families() if keeps and allowed and not self.several else {}
+        self.families: dict[frozenset[int], Pooled] = self._families() if keeps and allowed and not self.several else {}
         self.has_pools: bool = allowed and not self.several
         self.has_pools &= any(self._pool(frozenset([q])).registers for q in range(cea.states))
         self.add(1 << INITIAL)
@@ -162,8 +164,8 @@ class GuardedAutomaton:
         self.pools.append(self._pool(states) if self.has_pools else NO_POOLS)
         equal = self._index(states, self.pools[-1].registers)
         self._indexed.append(equal if equal[0] == k.SAME else self._index(states))
-        for q in self.pools[-1].family:
-            self.add(1 << q)
+        for members in self.pools[-1].family:
+            self.add(_bits(members))
 
     def unpool(self, number: int) -> None:
         """A set of states has no pools any more: an event takes away some of the runs of one."""
@@ -223,8 +225,8 @@ class GuardedAutomaton:
         able to wait. There must be no other register, or an equality must look up the pool. A register that is only
         tested by `=`, if runs move on by that, needs no pool.
         """
-        if len(states) == 1 and min(states) in self.families:
-            return self.families[min(states)]
+        if states in self.families:
+            return self.families[states]
         alive = self._registers_of(states)
         ways = [i for q in states for i in self._out[q]]
         loops = [i for i in ways if _is_loop(self._all[i], self._ops[i])]
@@ -250,46 +252,62 @@ class GuardedAutomaton:
         moving = [i for i in ways if i not in loops]
         return always and len(registers) == 1 and all(self._moves_by_test(i, registers[0]) for i in moving)
 
-    def _families(self) -> dict[int, Pooled]:
-        """For each state of a family its pools.
+    def _families(self) -> dict[frozenset[int], Pooled]:
+        """For each set of states of a family its pools.
 
-        States are of one family if marking transitions lead from one to another and keep the registers, which are the
-        same in both. Runs wait in each unless they are marked. All transitions may only compare the registers with
-        values of the event, and no state outside the family may need them. There is no way back to an earlier state,
-        and at most STEPS states.
+        Sets are of one family if marking transitions lead from one to another and keep the registers, which are the
+        same in both. Runs wait in each whatever else an event does. All transitions may only compare the registers with
+        values of the event, and no state outside the family may need them. There is no way back to an earlier set, and
+        at most STEPS sets.
         """
-        found: dict[int, Pooled] = {}
-        able = {q: self._registers_of(frozenset([q])) for q in range(len(self._out)) if self._may_keep(q)}
-        links = [(t.source, t.target) for i, t in enumerate(self._all) if self._keeps(i, able)]
-        for states in find_families(links, STEPS):
-            registers = tuple(sorted(able[states[0]]))
-            ways = [i for q in states for i in self._out[q]]
-            leaving = [i for i in ways if not self._keeps(i, able)]
-            if len(registers) <= DIMENSIONS and all(
-                self._orders(ways, r) and all(self._compares(i, r) for i in leaving) for r in registers
-            ):
-                found |= {
-                    q: Pooled(registers, self._by_tests(frozenset([q]), registers), False, states) for q in states
-                }
+        ways = find_ways(frozenset([INITIAL]), self._bundles, self._fit, self._reached)
+        able = {way.target: self._registers_of(way.target) for way in ways if self._may_keep(way.target)}
+        kept = {way for way in ways if self._keeps(way, able)}
+        found: dict[frozenset[int], Pooled] = {}
+        for sets in find_families(((way.source, way.target) for way in kept), STEPS):
+            registers = tuple(sorted(able[sets[0]]))
+            own = [way for way in ways if way.source in sets]
+            fired = sorted({i for way in own for i in way.fired})
+            leaving = {i for way in own if way not in kept for i in way.fired}
+            apart = all(way in kept or way.target not in sets or way.target == way.source for way in own)
+            compares = all(self._orders(fired, r) and all(self._compares(i, r) for i in leaving) for r in registers)
+            if apart and compares and len(registers) <= DIMENSIONS:
+                found |= {states: Pooled(registers, self._by_tests(states, registers), False, sets) for states in sets}
         return found
 
-    def _may_keep(self, state: int) -> bool:
-        """True if a state may be of a family: it has registers, runs stay there whatever else an event does, and
-        transitions only compare the registers."""
-        registers = self._registers_of(frozenset([state]))
-        ways = self._out[state]
-        waits = any(_is_loop(self._all[i], self._ops[i]) and not self._needs[i] for i in ways)
-        marks = all(self._all[i].marks or _is_loop(self._all[i], self._ops[i]) for i in ways)
-        ranks = any(self._all[i].rank for i in ways)
-        return state != INITIAL and bool(registers) and waits and marks and not ranks
+    def _bundles(self, states: frozenset[int]) -> list[list[tuple[int, ...]]]:
+        """For each label of transitions of these states, bundles: those with the same conditions."""
+        found: dict[int, dict[Any, list[int]]] = {}
+        for i in (i for q in sorted(states) for i in self._out[q]):
+            t = self._all[i]
+            label = t.label if t.marks else SKIP
+            found.setdefault(label, {}).setdefault((t.predicates, self._ops[i]), []).append(i)
+        return [[tuple(bundle) for bundle in bundles.values()] for bundles in found.values()]
 
-    def _keeps(self, i: int, able: dict[int, set[int]]) -> bool:
-        """True if a marking transition leads from one of the states in `able` to one with the same registers, compares
-        them and does not change them."""
-        t = self._all[i]
-        if not t.marks or t.source not in able or able.get(t.target) != able[t.source]:
+    def _fit(self, one: int, other: int) -> bool:
+        """True if two transitions may fire at one event, so far as their predicates tell."""
+        return not are_exclusive(*([self._predicates[p] for p in self._all[i].predicates] for i in (one, other)))
+
+    def _reached(self, fired: tuple[int, ...]) -> frozenset[int]:
+        """The states that transitions lead to."""
+        return frozenset(self._all[i].target for i in fired) - {ACCEPT}
+
+    def _may_keep(self, states: frozenset[int]) -> bool:
+        """True if a set of states may be of a family: it has registers, runs stay there whatever an event does, and
+        transitions mark."""
+        ways = [i for q in states for i in self._out[q]]
+        loops = [i for i in ways if _is_loop(self._all[i], self._ops[i])]
+        waits = states == {self._all[i].source for i in loops if not self._needs[i]}
+        moves = all((self._all[i].marks or i in loops) and not self._all[i].rank for i in ways)
+        return bool(states) and INITIAL not in states and bool(self._registers_of(states)) and waits and moves
+
+    def _keeps(self, way: Way, able: dict[frozenset[int], set[int]]) -> bool:
+        """True if a way leads from one set in `able` to one with the same registers, its transitions mark, and all they
+        do with these registers is to compare them."""
+        registers = able.get(way.source)
+        if not registers or able.get(way.target) != registers or not all(self._all[i].marks for i in way.fired):
             return False
-        own = [op for op in self._ops[i] if able[t.source] & (_reads((op,)) | _written(op))]
+        own = [op for i in way.fired for op in self._ops[i] if registers & (_reads((op,)) | _written(op))]
         return all(isinstance(op, Test) for op in own)
 
     def _registers_of(self, states: frozenset[int]) -> set[int]:
@@ -377,29 +395,25 @@ class GuardedAutomaton:
         return found
 
     def pooled_values(self, state: int) -> int:
-        """The number of values of each row of a pool of this state alone; 0 if it has no pools."""
-        return len(self._pool(frozenset([state])).registers) if self.has_pools else 0
-
-    def family(self, state: int) -> list[int]:
-        """The numbers of the sets of the family of a state, by step."""
-        return [self._numbers[frozenset([q])] for q in self.families[state].family]
+        """The number of values of each row of a pool of this state alone, or of a family with it; 0 if it has no
+        pools."""
+        if not self.has_pools:
+            return 0
+        kept = [pooled for states, pooled in self.families.items() if state in states]
+        return len((kept or [self._pool(frozenset([state]))])[0].registers)
 
     @property
     def steps(self) -> int:
         """The most steps of a pool, 0 if all have one."""
         return max((len(pooled.family) for pooled in self.families.values()), default=0)
 
-    def family_of(self, states: frozenset[int]) -> tuple[int, ...]:
-        """The family of a state alone; empty if it has none."""
-        return self.families[min(states)].family if len(states) == 1 and min(states) in self.families else ()
-
     @property
     def family_numbers(self) -> np.ndarray:
         """For each home of a family, the numbers of its sets by step: int64 (sets, STEPS)."""
         found = np.full((len(self.sets), STEPS), -1, np.int64)
-        for pooled in self.families.values():
-            if frozenset([pooled.family[0]]) in self._numbers:
-                numbers = self.family(pooled.family[0])
+        for states, pooled in self.families.items():
+            if states in self._numbers:
+                numbers = [self._numbers[members] for members in pooled.family]
                 found[numbers[0], : len(numbers)] = numbers
         return found
 
@@ -412,7 +426,7 @@ class GuardedAutomaton:
                 continue
             index, _ = self._index(frozenset([q]))
             values = self.pooled_values(q)
-            if q in self.families:
+            if any(q in states for states in self.families):
                 found = (
                     f"a tree by the {values} value{'s' * (values > 1)} compared, which later events compare again:"
                     " O(log² n) an event, of n runs"
@@ -451,7 +465,7 @@ class GuardedAutomaton:
                 able += [i for mine in arcs for i in mine]
                 if number:
                     family = self.pools[number].family
-                    home = self.family(family[0])[0] if family else number
+                    home = self._numbers[family[0]] if family else number
                     movers.append((
                         number, first, len(able), *self._reach(number, arcs), self._only_ends(arcs),
                         home if home != number else -1,
@@ -466,7 +480,7 @@ class GuardedAutomaton:
         for row, (registers, by_tests, ends, family), states in zip(pooled, self.pools, self.sets, strict=False):
             row[: 2 + len(registers)] = len(registers), by_tests + 2 * ends, *registers
             if family:
-                row[POOL_HOME:] = self.family(min(states))[0], family.index(min(states)), len(family)
+                row[POOL_HOME:] = self._numbers[family[0]], family.index(states), len(family)
         return GuardTables(
             k.Automaton(
                 np.array(able, np.int32),

@@ -44,9 +44,9 @@ _VALUES = (k.P_VALUE, *range(k.P_MORE, k.P_MORE + k.DIMENSIONS - 1))
 
 
 class RunPools:
-    """The rows of all pools of one evaluation. `budget`: of live runs, of which a row is one for each step. `tests`: the
-    most tests of one event. `starts_only`: True if cells hold starts, and no nodes are made. `steps`: the most steps of
-    a pool, 0 if all have one."""
+    """The rows of all pools of one evaluation. `budget`: of live runs, of which a row is one for each step. `tests`:
+    the most tests of one event. `starts_only`: True if cells hold starts, and no nodes are made. `steps`: the most
+    steps of a pool, 0 if all have one."""
 
     def __init__(self, arena: Arena, width: int, tests: int, budget: int, starts_only: bool, steps: int = 0) -> None:
         self._arena = arena

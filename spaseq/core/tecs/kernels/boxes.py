@@ -182,9 +182,8 @@ def entry_of(count, steps, step):
 @kernel
 def begin_steps(kept, rows, nodes, st, row, steps, step, low):
     """Gives a fresh row its runs at a step, if it is of a pool with several."""
-    if kept is not None:
-        if steps > 0:
-            begin_kept(rows, nodes, st, row, step, low)
+    if kept is not None and steps > 0:
+        begin_kept(rows, nodes, st, row, step, low)
 
 
 @hot

@@ -11,16 +11,17 @@ i to step j changes no run: it *tags* the rows on the way, and the subtrees in t
 * `P_UNIONS` has, for each step, all runs of the subtree but for what its tags add, unless the step's bit of `P_STALE`
   is set.
 
-A suffix is a node as any other, but its last event stands on a HOLE; a product puts it on runs (`structure`). A new event e from i to j gives (h, j) the suffixes of
-(h, i) with e behind them, for each h up to i, and (i, j) e itself. Tags are *settled* before a row is read by itself,
-or a run passes it: they go into its own suffixes and the tags of its children. Two of them in a row are a product.
+A suffix is a node as any other, but its last node down stands on a HOLE; a product puts it on runs (`structure`). A new
+event e from i to j gives (h, j) the suffixes of (h, i) with e behind them, for each h up to i, and (i, j) e itself.
+Tags are *settled* before a row is read by itself, or a run passes it: they go into its own suffixes and the tags of its
+children. Suffixes that follow others are a product, too.
 
 *No suffix is older than a run below it.* A run that enters settles the tags of all rows that it passes. So a suffix is
 read only if a run is alive that began before its first event, and nodes of suffixes are reclaimed as all others.
 
-*Cost.* An event settles, tags or reads O(depth) rows, and a row that was settled makes at most PAIRS products. A union that
-is read is made anew by melding (`heaps`), O(log n) nodes expected. So an event costs O(log² n) for one value, amortised,
-whatever the number of runs that it moves.
+*Cost.* An event settles, tags or reads O(depth) rows. A stale union that is read is made anew by melding (`heaps`),
+O(log n) nodes expected. So an event costs O(log² n) for one value, amortised, whatever the number of runs that it
+moves.
 """
 
 # mypy: disable-error-code="no-untyped-def"
@@ -132,9 +133,8 @@ def settle_row(rows, nodes, st, row, steps, low):
 def settle(kept, rows, nodes, st, row, steps, low):
     """`settle_row` if the row is of a pool with several steps, `steps` being their number, else below 1. `kept`: as of
     `Pools`, None without such pools."""
-    if kept is not None:
-        if steps > 0:
-            settle_row(rows, nodes, st, row, steps, low)
+    if kept is not None and steps > 0:
+        settle_row(rows, nodes, st, row, steps, low)
 
 
 @kernel

@@ -185,21 +185,20 @@ def plan_entry(kept, pools, nodes, st, checks, cell, steps, count, low):
     """Sees to it that a run with the `count` values of `pools.box` may enter a pool with several steps, `steps` else
     being 0: DONE or GROW_NODES, and then it goes on from there at the next call. There is a free row. `kept`: as of
     `settle`."""
-    if kept is not None:
-        if steps > 0:
-            rows, trees = pools.rows, pools.trees
-            root = trees[cell, T_ROOT]
-            same = trees[cell, T_STEPS] == steps and trees[cell, T_VALUES] == count
-            if same and root >= 0 and rows[root, P_START] >= low:
-                free = st[POOL_FREE]
-                for number in range(count):
-                    rows[free, value_column(number)] = pools.box[number, B_VALUE]
-                highest = highest_level(rows, root, free, count)
-                while trees[cell, T_TOP] < highest:
-                    if not has_room(nodes, st, checks, (trees[cell, T_TOP] + 3) * settled_nodes(steps)):
-                        return np.int64(GROW_NODES)
-                    root = raise_top(pools, nodes, st, cell, root, trees[cell, T_TOP] + 1, low)
-            st[TAGGED] += hung_nodes(pools, cell, steps)
+    if kept is not None and steps > 0:
+        rows, trees = pools.rows, pools.trees
+        root = trees[cell, T_ROOT]
+        same = trees[cell, T_STEPS] == steps and trees[cell, T_VALUES] == count
+        if same and root >= 0 and rows[root, P_START] >= low:
+            free = st[POOL_FREE]
+            for number in range(count):
+                rows[free, value_column(number)] = pools.box[number, B_VALUE]
+            highest = highest_level(rows, root, free, count)
+            while trees[cell, T_TOP] < highest:
+                if not has_room(nodes, st, checks, (trees[cell, T_TOP] + 3) * settled_nodes(steps)):
+                    return np.int64(GROW_NODES)
+                root = raise_top(pools, nodes, st, cell, root, trees[cell, T_TOP] + 1, low)
+        st[TAGGED] += hung_nodes(pools, cell, steps)
     return np.int64(DONE)
 
 
@@ -277,7 +276,6 @@ def fold_kept(pools, nodes, st, checks, cell, step, low):
 @kernel
 def fold_runs(kept, pools, nodes, st, checks, cell, step, low):
     """`fold_values`, or `fold_kept` at `step` if it is not NIL. `kept`: as of `settle`."""
-    if kept is not None:
-        if step >= 0:
-            return fold_kept(pools, nodes, st, checks, cell, step, low)
+    if kept is not None and step >= 0:
+        return fold_kept(pools, nodes, st, checks, cell, step, low)
     return fold_values(pools, nodes, st, checks, cell, low)

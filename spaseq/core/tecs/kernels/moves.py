@@ -60,7 +60,7 @@ def apply_moves(nodes, cells, entries, st, moves, count, position, low, outs, po
     for i in range(count):
         move = moves[i]
         cell = move[SOURCE]
-        if cell == RANGE or cell == TAG:
+        if cell in (RANGE, TAG):
             continue
         if pools is not None and cell == CUT:
             cut_rows(pools, nodes, cells, st, move[SKIP_TO], move, M_VALUE, M_SKIP_VALUE, low)

@@ -117,18 +117,16 @@ def has_room(nodes, st, checks, need):
 def make_stale(kept, rows, row, steps):
     """The union of a row is to be made anew; of all steps, with `steps`, as of `settle`."""
     rows[row, P_UNION] = NIL
-    if kept is not None:
-        if steps > 0:
-            rows[row, P_STALE] = ALL_STALE
+    if kept is not None and steps > 0:
+        rows[row, P_STALE] = ALL_STALE
 
 
 @kernel
 def absorb(kept, rows, nodes, st, upper, lower, steps, low, path, pieces):
     """Puts the runs of row `lower` into the ties of row `upper`, which has its value and begins no earlier. The row is
     free then. At most 2 * MELD_DEPTH + 4 new nodes; `absorbed_nodes` with `steps`, as of `settle`."""
-    if kept is not None:
-        if steps > 0:
-            absorb_kept(rows, nodes, st, upper, lower, steps, low, path, pieces)
+    if kept is not None and steps > 0:
+        absorb_kept(rows, nodes, st, upper, lower, steps, low, path, pieces)
     if st[STARTS_ONLY] == 0 and steps <= 0:
         node = rows[lower, P_NODE]
         start = rows[lower, P_START]

@@ -61,8 +61,8 @@ from spaseq.core.tecs.kernels.structure import clear_cell
 
 @kernel
 def pool_family(configurations, structure, pools, key, home, low):
-    """Makes pools of the configurations of a family in a partition: DONE, GROW_CELLS, GROW_NODES or GROW_POOLS, and then
-    it goes on from there at the next call. O(n log n)."""
+    """Makes pools of the configurations of a family in a partition: DONE, GROW_CELLS, GROW_NODES or GROW_POOLS, and
+    then it goes on from there at the next call. O(n log n)."""
     st, cells, entries, nodes = structure.st, structure.cells, structure.entries, structure.nodes
     confs, held, pooled = configurations.confs, pools.held, pools.pooled
     steps = pooled[home, POOL_STEPS]
@@ -105,8 +105,8 @@ def pool_family(configurations, structure, pools, key, home, low):
 
 @kernel
 def settle_tree(pools, structure, cell, low):
-    """Settles all rows of a pool, and gives each its runs as nodes: DONE or GROW_NODES, and then it goes on from there at
-    the next call. O(rows)."""
+    """Settles all rows of a pool, and gives each its runs as nodes: DONE or GROW_NODES, and then it goes on from there
+    at the next call. O(rows)."""
     rows, ways, st, nodes = pools.rows, pools.ways, structure.st, structure.nodes
     steps = pools.trees[cell, T_STEPS]
     root = pools.trees[cell, T_ROOT]

@@ -112,9 +112,9 @@ from spaseq.core.tecs.kernels.layout import (
     NIL,
     OUTS,
     POOL_FROM,
+    POOL_HOME,
     POOL_LEFT,
     POOL_STEP,
-    POOL_HOME,
     POOL_UP,
     RANGE,
     ROW,
@@ -213,12 +213,13 @@ def plan_moves(
                     at = home_of(pools, state, pooled)
                 cell = find_cell(configurations, several, st, key, at, registers, group[GROUP_FIRST], group[GROUP_ROWS])
                 if pools is not None and pooled and cell != source and steps_of(pools, state):
+                    steps = steps_of(pools, state)
                     status = plan_entry(
-                        pools.kept, pools, structure.nodes, st, structure.checks, cell, steps_of(pools, state), pooled, low
+                        pools.kept, pools, structure.nodes, st, structure.checks, cell, steps, pooled, low
                     )  # fmt: skip
                     if status != DONE:
                         return -status
-                    pooled = entry_of(pooled, steps_of(pools, state), max(pools.pooled[state, POOL_STEP], 0))
+                    pooled = entry_of(pooled, steps, max(pools.pooled[state, POOL_STEP], 0))
             if group[GROUP_LABEL] < 0:
                 skip = g
                 skip_to = STAY if cell == source and cell >= 0 else cell
