@@ -414,7 +414,9 @@ class Arena:
         suffix = starts == k.FOREVER
         hole = left == k.HOLE
         expect((left >= k.NIL)[~hole].all() and (output & suffix)[hole].all(), "nodes of the kinds there are")
-        expect((left[union | product] >= 0).all() and (left[~union & ~output & ~product] < 0).all(), "children of nodes")
+        expect(
+            (left[union | product] >= 0).all() and (left[~union & ~output & ~product] < 0).all(), "children of nodes"
+        )
         expect((left[suffix & output] != k.NIL).all() and not (suffix & (right == k.IS_BOTTOM)).any(), "whole suffixes")
         expect((places[suffix & union] == k.FOREVER).all(), "suffixes beside suffixes")
         expect((starts >= 0).all() and (starts <= born)[~suffix].all(), "maximum starts before their nodes")

@@ -12,7 +12,6 @@ a skip list for an order.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from itertools import accumulate
 from typing import Any, NamedTuple, TypeGuard
 
 import numpy as np
@@ -26,7 +25,6 @@ from spaseq.core.engine.program.program import Program, codes_of
 from spaseq.core.engine.program.register_ops import (
     Append,
     Codes,
-    ColumnTest,
     Copy,
     Drop,
     ForEachValue,
@@ -34,16 +32,14 @@ from spaseq.core.engine.program.register_ops import (
     Keep,
     MergeRule,
     Op,
-    Operand,
     ResidualTest,
     Test,
-    Total,
     TotalTest,
     Unless,
-    Value,
 )
 from spaseq.core.engine.program.selection import after_rule, kernel_limit, kernel_order
 from spaseq.core.engine.runs.families import Way, find_families, find_ways
+from spaseq.core.engine.runs.op_rows import rows_of
 from spaseq.core.jit import attempt
 from spaseq.core.pattern import are_exclusive
 from spaseq.core.tecs.kernels.layout import (
@@ -57,34 +53,6 @@ from spaseq.core.tecs.kernels.layout import (
     STEPS,
 )
 
-_SYMBOLS = {"=": k.EQUAL, "!=": k.DIFFERENT, "<": k.LESS, "<=": k.AT_MOST, ">": k.GREATER, ">=": k.AT_LEAST}
-_RULES = {
-    MergeRule.SAME: k.KEEP_SAME,
-    MergeRule.OLD: k.KEEP_OLD,
-    MergeRule.ONE: k.KEEP_ONE,
-    MergeRule.GREATEST: k.KEEP_GREATEST,
-    MergeRule.LEAST: k.KEEP_LEAST,
-    MergeRule.OVERWRITE: k.KEEP_NEW,
-    MergeRule.SET: k.KEEP_NEW,
-}
-_TOTALS = {
-    Total.COUNT: k.GATHER_COUNT,
-    Total.SUM: k.GATHER_SUM,
-    Total.GREATEST: k.GATHER_GREATEST,
-    Total.LEAST: k.GATHER_LEAST,
-}
-_STEPS = {
-    "+": k.ADD,
-    "-": k.SUBTRACT,
-    "*": k.MULTIPLY,
-    "/": k.DIVIDE,
-    "neg": k.NEGATE,
-    "abs": k.ABSOLUTE,
-    "not": k.NOT,
-    "and": k.AND,
-    "or": k.OR,
-    "mean": k.MEAN,
-}
 _REACH = {"=": k.SAME, "<": k.BELOW, "<=": k.BELOW, ">": k.ABOVE, ">=": k.ABOVE}
 
 
@@ -214,7 +182,7 @@ class GuardedAutomaton:
         rows: list[tuple[int, int, int, int]] = []
         for t, ops in zip(self._all, self._ops, strict=True):
             first = len(rows)
-            rows += [row for op in ops for row in _rows(op)]
+            rows += [row for op in ops for row in rows_of(op)]
             arcs.append((t.label if t.marks else SKIP, t.target, t.rank, first, len(rows), t.source))
         return np.array(arcs, np.int64).reshape(-1, 6), np.array(rows, np.int32).reshape(-1, 4)
 
@@ -255,23 +223,24 @@ class GuardedAutomaton:
     def _families(self) -> dict[frozenset[int], Pooled]:
         """For each set of states of a family its pools.
 
-        Sets are of one family if marking transitions lead from one to another and keep the registers, which are the
-        same in both. Runs wait in each whatever else an event does. All transitions may only compare the registers with
-        values of the event, and no state outside the family may need them. There is no way back to an earlier set, and
-        at most STEPS sets.
+        Sets are of one family if marking transitions lead from one to another and keep the registers that the latter
+        needs. Runs wait in each whatever else an event does. All transitions may only compare the registers with values
+        of the event, and no state outside the family may need them. There is no way back to an earlier set, and at most
+        STEPS sets.
         """
         ways = find_ways(frozenset([INITIAL]), self._bundles, self._fit, self._reached)
         able = {way.target: self._registers_of(way.target) for way in ways if self._may_keep(way.target)}
         kept = {way for way in ways if self._keeps(way, able)}
         found: dict[frozenset[int], Pooled] = {}
         for sets in find_families(((way.source, way.target) for way in kept), STEPS):
-            registers = tuple(sorted(able[sets[0]]))
+            registers = tuple(sorted(set().union(*(able[states] for states in sets))))
             own = [way for way in ways if way.source in sets]
             fired = sorted({i for way in own for i in way.fired})
             leaving = {i for way in own if way not in kept for i in way.fired}
             apart = all(way in kept or way.target not in sets or way.target == way.source for way in own)
             compares = all(self._orders(fired, r) and all(self._compares(i, r) for i in leaving) for r in registers)
-            if apart and compares and len(registers) <= DIMENSIONS:
+            filled = all(self._alive[q] & set(registers) <= able[states] for states in sets for q in states)
+            if apart and compares and filled and len(registers) <= DIMENSIONS:
                 found |= {states: Pooled(registers, self._by_tests(states, registers), False, sets) for states in sets}
         return found
 
@@ -281,7 +250,7 @@ class GuardedAutomaton:
         for i in (i for q in sorted(states) for i in self._out[q]):
             t = self._all[i]
             label = t.label if t.marks else SKIP
-            found.setdefault(label, {}).setdefault((t.predicates, self._ops[i]), []).append(i)
+            found.setdefault(label, {}).setdefault((t.predicates, _condition(self._ops[i])), []).append(i)
         return [[tuple(bundle) for bundle in bundles.values()] for bundles in found.values()]
 
     def _fit(self, one: int, other: int) -> bool:
@@ -302,13 +271,14 @@ class GuardedAutomaton:
         return bool(states) and INITIAL not in states and bool(self._registers_of(states)) and waits and moves
 
     def _keeps(self, way: Way, able: dict[frozenset[int], set[int]]) -> bool:
-        """True if a way leads from one set in `able` to one with the same registers, its transitions mark, and all they
-        do with these registers is to compare them."""
-        registers = able.get(way.source)
-        if not registers or able.get(way.target) != registers or not all(self._all[i].marks for i in way.fired):
+        """True if a way leads from one set in `able` to one that needs no other registers, its transitions mark, only
+        compare the registers, and keep those that are needed then."""
+        held, needed = able.get(way.source, set()), able.get(way.target, set())
+        if not needed or not needed <= held or not all(self._all[i].marks for i in way.fired):
             return False
-        own = [op for i in way.fired for op in self._ops[i] if registers & (_reads((op,)) | _written(op))]
-        return all(isinstance(op, Test) for op in own)
+        ops = [(op, self._needed_at(self._all[i].target)) for i in way.fired for op in self._ops[i]]
+        keeps = not any(needed & alive & _written(op) for op, alive in ops)
+        return keeps and all(isinstance(op, Test) for op, _ in ops if held & _reads((op,)))
 
     def _registers_of(self, states: frozenset[int]) -> set[int]:
         """The registers that a run in all of these states may hold: each state that needs one may find it filled."""
@@ -359,8 +329,11 @@ class GuardedAutomaton:
                 case _:
                     if register in _reads((op,)):
                         return False
-        beyond = self._outputs if t.target == ACCEPT else self._alive[t.target]
-        return written or register not in beyond
+        return written or register not in self._needed_at(t.target)
+
+    def _needed_at(self, target: int) -> frozenset[int] | set[int]:
+        """The registers that a state needs, or matches do for ACCEPT."""
+        return self._outputs if target == ACCEPT else self._alive[target]
 
     def _equates(self, ways: list[int], register: int) -> bool:
         """True if some transition looks the register up by `=`, and none compares it otherwise."""
@@ -409,12 +382,14 @@ class GuardedAutomaton:
 
     @property
     def family_numbers(self) -> np.ndarray:
-        """For each home of a family, the numbers of its sets by step: int64 (sets, STEPS)."""
-        found = np.full((len(self.sets), STEPS), -1, np.int64)
+        """For each home of a family, the numbers of its sets by step, and bits of the registers that they need: int64
+        (sets, STEPS, 2)."""
+        found = np.full((len(self.sets), STEPS, 2), -1, np.int64)
         for states, pooled in self.families.items():
             if states in self._numbers:
+                needed = [_bits(set().union(*(self._alive[q] for q in members))) for members in pooled.family]
                 numbers = [self._numbers[members] for members in pooled.family]
-                found[numbers[0], : len(numbers)] = numbers
+                found[numbers[0], : len(numbers)] = list(zip(numbers, needed, strict=True))
         return found
 
     def growth(self) -> Iterator[tuple[str, bool]]:
@@ -597,6 +572,13 @@ def _bits(numbers: set[int] | frozenset[int]) -> int:
     return sum(1 << n for n in numbers)
 
 
+def _condition(ops: tuple[Op, ...]) -> tuple[Op, ...]:
+    """The operations up to the last that may keep a transition from firing."""
+    writes = Drop | Copy | Keep | Gather | Append
+    last = max((number for number, op in enumerate(ops) if not isinstance(op, writes)), default=-1)
+    return ops[: last + 1]
+
+
 def _written(op: Op) -> set[int]:
     """The registers that an operation writes."""
     return {op.register} if isinstance(op, Drop | Copy | Keep | Gather | Append) else set()
@@ -613,66 +595,3 @@ def _reads(ops: tuple[Op, ...]) -> set[int]:
     totals = {r for t in tests if isinstance(t, TotalTest) for r in t.registers}
     copied = {op.source for op in ops if isinstance(op, Copy)}
     return {t.register for t in tests if isinstance(t, Test | Append)} | asked | totals | copied
-
-
-def _rows(op: Op) -> list[tuple[int, int, int, int]]:
-    """An operation as rows of `ops`."""
-    match op:
-        case Test(symbol, register, column, _):
-            return [(k.TEST, register, column, _SYMBOLS[symbol] + (k.STRICT if op.strict else 0))]
-        case ColumnTest(symbol, left, right):
-            return [(k.BOTH, left, right, _SYMBOLS[symbol])]
-        case Keep(rule, register, column):
-            return [(k.KEEP, register, column, _RULES[rule])]
-        case TotalTest(symbol, left, right):
-            first = (k.TOTAL, left[0], left[1] if len(left) > 1 else -1, _SYMBOLS[symbol])
-            if isinstance(right, float):
-                return [first, _constant(right, 0)]
-            return [first, (k.HELD, right[0], right[1] if len(right) > 1 else -1, 0)]
-        case Gather(rule, register, column, most):
-            return [(k.GATHER, register, column, _TOTALS[rule] + 8 * most)]
-        case Drop(register):
-            return [(k.DROP, register, 0, 0)]
-        case Copy(register, source):
-            return [(k.COPY, register, source, 0)]
-        case Append(register, column):
-            return [(k.APPEND, register, column, 0)]
-        case Unless(tests):
-            rows = [row for test in tests for row in _rows(test)]
-            return [(k.UNLESS, len(rows), 0, 0), *rows]
-        case ResidualTest(number, about, program, lenient):
-            steps = [_step(step) for step in program] if _height(program) <= k.STACK else []
-            rows = [_operand(o, k.NAMED) for o in about] + steps
-            return [(k.ASK, number, len(rows), k.LENIENT if lenient else 0), *rows]
-        case ForEachValue(others, first):
-            return [(k.EACH, first, others, 0)]
-
-
-def _operand(operand: Operand, role: int) -> tuple[int, int, int, int]:
-    register, column = operand.register, operand.column
-    kind = k.HELD if column is None else k.GIVEN if register is None else k.EITHER
-    return kind, register or 0, column or 0, role
-
-
-def _height(program: tuple[Operand | Value | float | str, ...]) -> int:
-    """The most values that there are at a time."""
-    changes = (1 if not isinstance(s, str) else 0 if s in ("neg", "abs", "not") else -1 for s in program)
-    return max(accumulate(changes), default=0)
-
-
-def _step(step: Operand | Value | float | str) -> tuple[int, int, int, int]:
-    match step:
-        case Operand():
-            return _operand(step, k.EXACT if step.exact else k.NUMBER)
-        case str():
-            if step in _STEPS:
-                return _STEPS[step], 0, 0, 0
-            symbol = step.removeprefix("exact ")
-            return k.COMPARE, 0, 0 if symbol == step else k.EXACT, _SYMBOLS[symbol]
-        case _:
-            return _constant(step.number, k.EXACT) if isinstance(step, Value) else _constant(step, 0)
-
-
-def _constant(number: float, role: int) -> tuple[int, int, int, int]:
-    low, high = np.array([number], np.float64).view(np.int32).tolist()
-    return k.CONSTANT, low, high, role

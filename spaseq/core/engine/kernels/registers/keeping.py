@@ -18,6 +18,7 @@ from spaseq.core.engine.kernels.registers.layout import (
     CONF_NEXT,
     CONF_STATE,
     GROW_CELLS,
+    NOTHING,
     POOLED,
     REGISTERS,
 )
@@ -148,8 +149,8 @@ def add_runs(structure, cell, node, low, path):
 
 @kernel
 def dissolve_family(configurations, structure, pools, which, owners, lows, numbers, first):
-    """`dissolve_rows` for rows of several steps, behind `settle_tree`. `numbers`: int64 (sets of states, STEPS): for a
-    home, the sets of its family, by step."""
+    """`dissolve_rows` for rows of several steps, behind `settle_tree`. `numbers`: int64 (sets of states, STEPS, 2):
+    for a home and each step, the set of states, and bits of the registers that it needs."""
     st, confs, rows, held = structure.st, configurations.confs, pools.rows, pools.held
     while first < which.shape[0]:
         row, pool = which[first], owners[first]
@@ -178,7 +179,9 @@ def dissolve_family(configurations, structure, pools, which, owners, lows, numbe
                 if held[r] == POOLED:
                     held[r] = rows[row, value_column(number)]
                     number += 1
-            cell = find_cell(configurations, None, st, confs[pool, CONF_KEY], numbers[home, step], held, 0, 1)
+                if numbers[home, step, 1] >> r & 1 == 0:
+                    held[r] = NOTHING
+            cell = find_cell(configurations, None, st, confs[pool, CONF_KEY], numbers[home, step, 0], held, 0, 1)
             add_runs(structure, cell, node, low, pools.path)
         first += 1
     return DONE, first

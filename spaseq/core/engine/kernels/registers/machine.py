@@ -70,12 +70,10 @@ from spaseq.core.engine.kernels.registers.pooling import (
     hold_box,
     holds_pooled,
     home_list,
-    home_of,
     is_pool,
     moves_on,
     note_cut,
     pool_values,
-    steps_of,
 )
 from spaseq.core.jit import hot, inline, kernel
 from spaseq.core.tecs.kernels.boxes import entry_of, has_rows
@@ -115,6 +113,7 @@ from spaseq.core.tecs.kernels.layout import (
     POOL_HOME,
     POOL_LEFT,
     POOL_STEP,
+    POOL_STEPS,
     POOL_UP,
     RANGE,
     ROW,
@@ -204,22 +203,29 @@ def plan_moves(
                     st[NEEDED] = group[GROUP_ROWS]
                     return -GROW_HELD
                 registers = group[GROUP_REGISTERS : GROUP_REGISTERS + width]
-                at = state
-                if pools is not None:
-                    pooled = pool_values(pools, key, state, registers)
-                    if pooled and st[POOL_LEFT] <= 2 * count + 1:
-                        st[NEEDED] = 2 * count + 2
-                        return -GROW_POOLS
-                    at = home_of(pools, state, pooled)
-                cell = find_cell(configurations, several, st, key, at, registers, group[GROUP_FIRST], group[GROUP_ROWS])
-                if pools is not None and pooled and cell != source and steps_of(pools, state):
-                    steps = steps_of(pools, state)
-                    status = plan_entry(
-                        pools.kept, pools, structure.nodes, st, structure.checks, cell, steps, pooled, low
-                    )  # fmt: skip
-                    if status != DONE:
-                        return -status
-                    pooled = entry_of(pooled, steps, max(pools.pooled[state, POOL_STEP], 0))
+                if pools is not None and home >= 0 and pools.pooled[state, POOL_HOME] == home:
+                    cell = source  # the values are kept, whatever the registers hold for this box
+                else:
+                    at = state
+                    steps = np.int64(0)
+                    if pools is not None:
+                        pooled = pool_values(pools, key, state, registers)
+                        if pooled and st[POOL_LEFT] <= 2 * count + 1:
+                            st[NEEDED] = 2 * count + 2
+                            return -GROW_POOLS
+                        if pooled and pools.pooled[state, POOL_HOME] >= 0:
+                            at = pools.pooled[state, POOL_HOME]
+                            steps = pools.pooled[state, POOL_STEPS]
+                    cell = find_cell(
+                        configurations, several, st, key, at, registers, group[GROUP_FIRST], group[GROUP_ROWS]
+                    )
+                    if pools is not None and steps:
+                        status = plan_entry(
+                            pools.kept, pools, structure.nodes, st, structure.checks, cell, steps, pooled, low
+                        )
+                        if status != DONE:
+                            return -status
+                        pooled = entry_of(pooled, steps, pools.pooled[state, POOL_STEP])
             if group[GROUP_LABEL] < 0:
                 skip = g
                 skip_to = STAY if cell == source and cell >= 0 else cell
@@ -228,7 +234,7 @@ def plan_moves(
                     for i in range(DIMENSIONS):
                         pools.box[i, B_SKIPPED] = pools.box[i, B_VALUE]
                 continue
-            if pools is not None and pooled and cell == source and home >= 0:
+            if pools is not None and home >= 0 and cell == source:
                 status = plan_tag(
                     pools.kept, pools, structure.nodes, st, structure.checks, source, low, moves[count],
                     group[GROUP_LABEL], step, pools.pooled[state, POOL_STEP],
@@ -238,7 +244,7 @@ def plan_moves(
                 count += 1
                 if not group[GROUP_ACCEPTS]:
                     continue
-                cell, pooled = np.int64(NIL), 0
+                cell = np.int64(NIL)
             moves[count, SOURCE] = origin
             moves[count, MARK_TO] = cell
             moves[count, MARK_ACCEPTS] = group[GROUP_ACCEPTS]

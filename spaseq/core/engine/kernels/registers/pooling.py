@@ -79,7 +79,6 @@ from spaseq.core.tecs.kernels.layout import (
     POOL_FROM,
     POOL_HOME,
     POOL_LEFT,
-    POOL_STEPS,
     SKIP_ACCEPTS,
     SKIP_TO,
     SOURCE,
@@ -236,16 +235,10 @@ def take_values(pools, state, registers):
 
 
 @hot
-def home_of(pools, state, count):
-    """The set of states whose configuration has the runs of this one with `count` values, 0 if they are in no pool."""
+def home_of(pools, state):
+    """The set of states whose list has the pools of this one."""
     home = pools.pooled[state, POOL_HOME]
-    return home if count and home >= 0 else state
-
-
-@hot
-def steps_of(pools, state):
-    """The number of steps of the pools of a set of states, 0 if they are of one."""
-    return max(pools.pooled[state, POOL_STEPS], 0)
+    return home if home >= 0 else state
 
 
 @kernel
@@ -270,7 +263,7 @@ def holds_pooled(confs, cell):
 @hot
 def pool_values(pools, key, state, registers):
     """`take_values` if the set of states has pools in this partition."""
-    if pools.pooled[state, 0] and pools.modes[key * pools.pooled.shape[0] + home_of(pools, state, 1)] != 0:
+    if pools.pooled[state, 0] and pools.modes[key * pools.pooled.shape[0] + home_of(pools, state)] != 0:
         return take_values(pools, state, registers)
     return 0
 
@@ -297,7 +290,7 @@ def can_pool(pools, st, bucket, state, moved):
     configurations 0.12 (2026-11-27).
     """
     if pools is not None and pools.pooled[state, 0] > 0:
-        if pools.modes[bucket - state + home_of(pools, state, 1)] != 0:
+        if pools.modes[bucket - state + home_of(pools, state)] != 0:
             return False
         return moved > (4 * st[POOL_FROM] if pools.pooled[state, 1] & ENDS_RUNS else st[POOL_FROM])
     return False
