@@ -73,7 +73,11 @@ def _check_nodes(arena: Arena, root: int, low: int, seen: set[int]) -> None:
             continue
         seen.add(handle)
         left, right, pos, max_start = _row(arena, handle)
-        if right >= 0:
+        if right == k.IS_PRODUCT:
+            assert _row(arena, left)[k.MAX] == max_start, "a product starts where its runs do"
+            assert _row(arena, pos)[k.MAX] == k.FOREVER, "what is put on runs is a suffix"
+            todo += [left, pos]
+        elif right >= 0:
             assert output_depth(arena, handle) <= 3, "3-bounded"
             assert _row(arena, left)[k.MAX] == max_start, "a union's maximum start is its left child's"
             assert pos <= max_start, "time order"
@@ -95,7 +99,7 @@ def check_pools(run: GuardRun) -> None:
     lows = np.maximum(run.cell_lows(), arena.st[k.KEEP])
     seen: set[int] = set()
     for cell in run._pool_cells.tolist():
-        root, top, count = trees[cell].tolist()
+        root, top, count, steps = trees[cell].tolist()
         low = int(lows[cell])
         if arena.cells[cell, k.HEAD_MAX] < low:
             continue
@@ -103,7 +107,10 @@ def check_pools(run: GuardRun) -> None:
         assert arena.st[k.STARTS_ONLY] or arena.cells[cell, k.HEAD] == rows[root, k.P_NODE], "the root is the head"
         held = run._confs[cell, reg.REGISTERS :] == reg.POOLED
         assert count == held.sum() <= run._tables.pooled[run._confs[cell, reg.CONF_STATE], 0], "a value a register"
-        _check_tree(arena, rows, root, top, count, low, seen)
+        if steps > 0:
+            _check_kept_tree(arena, rows, root, top, count, steps, low, seen)
+        else:
+            _check_tree(arena, rows, root, top, count, low, seen)
 
 
 def _check_tree(
@@ -111,25 +118,13 @@ def _check_tree(
 ) -> set[tuple[int, ...]]:
     """The values, `count` of a row, of a live tree of at least one row, whose children differ at `level`."""
     own = rows[row].tolist()
-    held = {(own[k.P_VALUE], *own[k.P_MORE : k.P_MORE + count - 1])}
-    bit, number = divmod(level, count)
     fresh = own[k.P_UNION] >= 0 and not arena.st[k.STARTS_ONLY]
-    for side in (0, 1):
-        child = own[k.P_LEFT + side]
-        if child < 0 or rows[child, k.P_START] < low:
-            continue
-        assert rows[child, k.P_START] <= own[k.P_START], "starts descend"
-        assert not fresh or rows[child, k.P_UNION] >= 0, "what is above stale unions is stale"
-        below = _check_tree(arena, rows, child, level - 1, count, low, seen)
-        assert all((values[number] >> bit & 1) ^ (bit == 63) == side for values in below), "values lie on their side"
-        held |= below
-    for number in range(count):
-        of = {values[number] for values in held}
-        agreed = next((at for at in range(64) if at * count + number > level), 64)
-        assert agreed == 64 or len({value >> agreed for value in of}) == 1, "values agree above their level"
-        if count > 1:
-            least, greatest = own[k.P_BOX + 2 * number : k.P_BOX + 2 * number + 2]
-            assert least <= min(of) and max(of) <= greatest, "a box has the values of its subtree"
+    below = []
+    for child in own[k.P_LEFT : k.P_RIGHT + 1]:
+        live = child >= 0 and rows[child, k.P_START] >= low
+        assert not live or not fresh or rows[child, k.P_UNION] >= 0, "what is above stale unions is stale"
+        below.append(_check_tree(arena, rows, child, level - 1, count, low, seen) if live else set())
+    held = _check_place(rows, row, level, count, low, below)
     if arena.st[k.STARTS_ONLY]:
         return held
     head = _row(arena, own[k.P_NODE])
@@ -153,6 +148,104 @@ def _check_tree(
         assert expected <= found, "a union has the runs of its subtree"  # and some that have left the window since
         assert set(found.values()) == {1}, "a union has each run once"
     return held
+
+
+def _check_place(
+    rows: np.ndarray, row: int, level: int, count: int, low: int, below: list[set[tuple[int, ...]]]
+) -> set[tuple[int, ...]]:
+    """The values of a live subtree, `below` being those of its children."""
+    own = rows[row].tolist()
+    held = {(own[k.P_VALUE], *own[k.P_MORE : k.P_MORE + count - 1])}
+    bit, number = divmod(level, count)
+    for side in (0, 1):
+        child = own[k.P_LEFT + side]
+        if child < 0 or rows[child, k.P_START] < low:
+            continue
+        assert rows[child, k.P_START] <= own[k.P_START], "starts descend"
+        sides = {(values[number] >> bit & 1) ^ (bit == 63) for values in below[side]}
+        assert sides == {side}, "values lie on their side"
+        held |= below[side]
+    for number in range(count):
+        of = {values[number] for values in held}
+        agreed = next((at for at in range(64) if at * count + number > level), 64)
+        assert agreed == 64 or len({value >> agreed for value in of}) == 1, "values agree above their level"
+        if count > 1:
+            least, greatest = own[k.P_BOX + 2 * number : k.P_BOX + 2 * number + 2]
+            assert least <= min(of) and max(of) <= greatest, "a box has the values of its subtree"
+    return held
+
+
+def _check_kept_tree(
+    arena: Arena, rows: np.ndarray, row: int, level: int, count: int, steps: int, low: int, seen: set[int]
+) -> tuple[set[tuple[int, ...]], list[Counter[_Run]]]:
+    """As `_check_tree` for rows of several steps; also the runs of the subtree at each step."""
+    own = rows[row].tolist()
+    below: list[set[tuple[int, ...]]] = []
+    runs = [_runs_at(arena, own, k.P_RUNS, k.P_OWN, step, low) for step in range(steps)]
+    for child in own[k.P_LEFT : k.P_RIGHT + 1]:
+        below.append(set())
+        if child >= 0 and rows[child, k.P_START] >= low:
+            below[-1], theirs = _check_kept_tree(arena, rows, child, level - 1, count, steps, low, seen)
+            for mine, other in zip(runs, theirs, strict=True):
+                mine += other
+    held = _check_place(rows, row, level, count, low, below)
+    head = _row(arena, own[k.P_NODE])
+    assert head[k.RIGHT] < 0 and head[k.MAX] == own[k.P_START], "a row's node is no union, and has its start"
+    assert max(own[k.P_RUNS + 1 : k.P_UNIONS : 2]) == own[k.P_START], "a row starts as the last of its runs"
+    for step in range(steps):
+        fresh = not own[k.P_STALE] >> step & 1
+        for column in (k.P_RUNS, *([k.P_UNIONS] if fresh else [])):
+            node, start = own[column + 2 * step : column + 2 * step + 2]
+            if node >= 0 and start >= low:
+                assert _row(arena, node)[k.MAX] == start and _is_safe(arena, node)
+                _check_nodes(arena, node, low, seen)
+        if fresh:
+            node, start = own[k.P_UNIONS + 2 * step : k.P_UNIONS + 2 * step + 2]
+            found = Counter(_runs(arena, node, low)) if node >= 0 and start >= low else Counter()
+            assert found == runs[step], "a union has the runs of its subtree"
+        assert set(runs[step].values()) <= {1}, "each run once"
+    for suffix in own[k.P_OWN :]:
+        assert suffix < 0 or (_row(arena, suffix)[k.MAX] == k.FOREVER and _is_safe(arena, suffix)), "suffixes are safe"
+    tagged = [_runs_at(arena, own, None, k.P_TAGS, step, low, runs) for step in range(steps)]
+    return held, tagged
+
+
+_Run = tuple[int, ...]
+"""The start of a run, and the positions and labels that it marked."""
+
+
+def _runs_at(
+    arena: Arena, own: list[int], column: int | None, suffixes: int, step: int, low: int,
+    runs: list[Counter[_Run]] | None = None,
+) -> Counter[_Run]:  # fmt: skip
+    """The runs of a row at a step: those of a node for each step, from `column` on, or `runs`, and with suffixes."""
+    found: Counter[_Run] = Counter()
+    for i in range(step + 1):
+        if runs is None:
+            assert column is not None
+            node, start = own[column + 2 * i : column + 2 * i + 2]
+            base = Counter(_runs(arena, node, low) if node >= 0 and start >= low else [])
+        else:
+            base = runs[i]
+        found += base if i == step else Counter()
+        suffix = own[suffixes + step * (step + 1) // 2 + i]
+        for behind in _runs(arena, suffix, low) if suffix >= 0 and base else []:
+            for run, times in base.items():
+                found[run + behind] += times
+    return found
+
+
+def _runs(arena: Arena, handle: int, low: int) -> list[_Run]:
+    """The live runs below a node, or the suffixes."""
+    left, right, pos, max_start = _row(arena, handle)
+    if right == k.IS_PRODUCT:
+        return [run + behind for run in _runs(arena, left, low) for behind in _runs(arena, pos, low)]
+    if right >= 0:
+        return _runs(arena, left, low) + (_runs(arena, right, low) if pos >= low else [])
+    if right == k.IS_BOTTOM:
+        return [(max_start,)]
+    before = [()] if left == k.HOLE else _runs(arena, left, low) if left >= 0 else [(max_start,)]
+    return [(*run, pos, right) for run in before]
 
 
 def _runs_below(arena: Arena, handle: int, low: int) -> Counter[int]:

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from spaseq.core.engine.kernels.registers import layout as reg
 from spaseq.core.engine.kernels.registers.operations import decide
 from spaseq.core.engine.program.register_ops import Operand, ResidualTest
-from spaseq.core.engine.runs.coded_automaton import _rows
+from spaseq.core.engine.runs.op_rows import rows_of
 from tests.support.oracle import ARITHMETIC, COMPARISONS
 
 _VALUES = [0.0, 1.0, -1.0, 2.0, 3.0, 0.1, 0.2, 0.3, -0.3, 1e9, 1e18, 1e300, 7.25]
@@ -47,7 +47,7 @@ def _code(value: float) -> int:
 
 def _decided(program: tuple[Any, ...], values: list[float]) -> int:
     steps = tuple(Operand(column=s) if isinstance(s, int) else s for s in program)
-    rows = np.array(_rows(ResidualTest(0, (), steps)), np.int32).reshape(-1, 4)
+    rows = np.array(rows_of(ResidualTest(0, (), steps)), np.int32).reshape(-1, 4)
     codes = np.array([_code(v) for v in values], np.int64)
     return int(decide(rows, 1, len(rows), codes, codes, np.zeros((2, reg.STACK))))
 
@@ -101,4 +101,4 @@ def test_close_or_without_a_value_is_open(program: tuple[Any, ...], values: list
 
 def test_programs_too_high_are_always_asked() -> None:
     program: tuple[Operand | float | str, ...] = (*([1.0] * (reg.STACK + 1)), *(["+"] * reg.STACK), 5.0, "<")
-    assert len(_rows(ResidualTest(0, (), program))) == 1
+    assert len(rows_of(ResidualTest(0, (), program))) == 1

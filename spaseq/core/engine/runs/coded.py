@@ -473,21 +473,11 @@ class GuardRun(Run):
     def _dissolve_families(self, low: int = 0) -> None:
         """Make configurations of all pools with several steps: codes and snapshots then find all values in registers.
         `low`: as of `_pool_lows`. O(n log n)."""
-        if self._pools is None or not self._automaton.families:
-            return
-        which = self._pool_cells
-        which = which[self._tables.pooled[self._confs[which, reg.CONF_STATE], k.POOL_HOME] >= 0]
-        if not len(which):
-            return
-        lows = np.maximum(self._pool_lows(low), self._arena.st[k.KEEP])
-        for cell in which.tolist():
-            self._pools.settle(self._pool_arrays, cell, int(lows[cell]))
-        keys, homes = self._confs[which, reg.CONF_KEY], self._confs[which, reg.CONF_STATE]
-        self._pools.close(keys * len(self._tables.indexed) + homes)
-        owners = self._pools.owners(self._pool_arrays, which, lows)
-        numbers = self._automaton.family_numbers
-        self._pools.dissolve(lambda: (self._arrays, self._pool_arrays), owners, lows, self._grow, numbers)
-        attempt_rows(leave_cells, len(which), self._arena.structure, self._arrays, self._several, which)
+        if self._pools is not None and self._automaton.families:
+            lows, numbers = np.maximum(self._pool_lows(low), self._arena.st[k.KEEP]), self._automaton.family_numbers
+            arrays = lambda: (self._arrays, self._pool_arrays)  # noqa: E731
+            left = self._pools.dissolve_families(arrays, self._pool_cells, lows, self._grow, numbers)
+            attempt_rows(leave_cells, len(left), self._arena.structure, self._arrays, self._several, left)
 
     def compact(self, lows: np.ndarray, roots: np.ndarray = NO_ROOTS) -> None:
         if self._pools is None:

@@ -231,15 +231,22 @@ class RunPools:
             else:
                 grow()
 
-    def settle(self, pools: k.Pools, cell: int, low: int) -> None:
-        """Gives each row of a pool with several steps its runs at each step as one node. O(rows)."""
-        arena = self._arena
-        while attempt(settle_tree, pools, arena.structure, cell, low) != k.DONE:
-            arena.grow_nodes()
-
-    def close(self, buckets: np.ndarray) -> None:
-        """Buckets, int64, have no pools."""
-        self._modes[buckets] = 0
+    def dissolve_families(
+        self, arrays: Callable[[], tuple[reg.Configurations, k.Pools]], which: np.ndarray, lows: np.ndarray,
+        grow: Callable[[], None], numbers: np.ndarray,
+    ) -> np.ndarray:  # fmt: skip
+        """Makes configurations of the rows of several steps, for now: the cells of their pools, which have no runs any
+        more. `which`: of `cells`; the rest as of `dissolve`. O(n log n)."""
+        own, pools = arrays()
+        which = which[pools.pooled[own.confs[which, reg.CONF_STATE], k.POOL_HOME] >= 0]
+        for cell in which.tolist():
+            while attempt(settle_tree, arrays()[1], self._arena.structure, cell, int(lows[cell])) != k.DONE:
+                self._arena.grow_nodes()
+        keys, homes = own.confs[which, reg.CONF_KEY], own.confs[which, reg.CONF_STATE]
+        self._modes[keys * len(pools.pooled) + homes] = 0
+        if len(which):
+            self.dissolve(arrays, self.owners(arrays()[1], which, lows), lows, grow, numbers)
+        return which
 
     # Snapshots
 
