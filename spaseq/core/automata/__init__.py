@@ -18,6 +18,7 @@ Modules:
 * `diagram`: A complex event automaton as DOT, SVG and JSON, perhaps lit by a run.
 * `preference`: Lists of places: the deterministic states of NEXT and LAST ([CEL] Theorems 4 and 6, Appendix C.3.2).
 * `states`: States of an automaton of any kind: the reachable ones, and those with the same future.
+* `families`: Families of sets of states: runs go from one to another and keep the values that transitions compare.
 * `rma/`: Register match automata ([RMA]): expressions, constructions, runs.
 """
 

@@ -18,8 +18,10 @@ import numpy as np
 
 from spaseq.core.automata.cea import ACCEPT, CEA, INITIAL, Transition
 from spaseq.core.automata.determinise import SKIP, Stepper
+from spaseq.core.automata.families import Way, find_families, find_ways
 from spaseq.core.engine.kernels.registers import layout as k
 from spaseq.core.engine.kernels.registers.index import note_state
+from spaseq.core.engine.op_rows import rows_of
 from spaseq.core.engine.program.lazy_plan import LazyPlan
 from spaseq.core.engine.program.program import Program, codes_of
 from spaseq.core.engine.program.register_ops import (
@@ -38,8 +40,6 @@ from spaseq.core.engine.program.register_ops import (
     Unless,
 )
 from spaseq.core.engine.program.selection import after_rule, kernel_limit, kernel_order
-from spaseq.core.engine.runs.families import Way, find_families, find_ways
-from spaseq.core.engine.runs.op_rows import rows_of
 from spaseq.core.jit import attempt
 from spaseq.core.pattern import are_exclusive
 from spaseq.core.tecs.kernels.layout import (
@@ -228,7 +228,7 @@ class GuardedAutomaton:
         of the event, and no state outside the family may need them. There is no way back to an earlier set, and at most
         STEPS sets.
         """
-        ways = find_ways(frozenset([INITIAL]), self._bundles, self._fit, self._reached)
+        ways = find_ways(frozenset([INITIAL]), self._bundles, self._fit, self._targets)
         able = {way.target: self._registers_of(way.target) for way in ways if self._may_keep(way.target)}
         kept = {way for way in ways if self._keeps(way, able)}
         found: dict[frozenset[int], Pooled] = {}
@@ -257,7 +257,7 @@ class GuardedAutomaton:
         """True if two transitions may fire at one event, so far as their predicates tell."""
         return not are_exclusive(*([self._predicates[p] for p in self._all[i].predicates] for i in (one, other)))
 
-    def _reached(self, fired: tuple[int, ...]) -> frozenset[int]:
+    def _targets(self, fired: tuple[int, ...]) -> frozenset[int]:
         """The states that transitions lead to."""
         return frozenset(self._all[i].target for i in fired) - {ACCEPT}
 
@@ -271,13 +271,14 @@ class GuardedAutomaton:
         return bool(states) and INITIAL not in states and bool(self._registers_of(states)) and waits and moves
 
     def _keeps(self, way: Way, able: dict[frozenset[int], set[int]]) -> bool:
-        """True if a way leads from one set in `able` to one that needs no other registers, its transitions mark, only
-        compare the registers, and keep those that are needed then."""
+        """True if a way leads from one set in `able` to one that needs no other registers. Its transitions mark, only
+        compare the registers, and keep those that are needed then.
+        """
         held, needed = able.get(way.source, set()), able.get(way.target, set())
         if not needed or not needed <= held or not all(self._all[i].marks for i in way.fired):
             return False
         ops = [(op, self._needed_at(self._all[i].target)) for i in way.fired for op in self._ops[i]]
-        keeps = not any(needed & alive & _written(op) for op, alive in ops)
+        keeps = not any(needed & alive & _writes(op) for op, alive in ops)
         return keeps and all(isinstance(op, Test) for op, _ in ops if held & _reads((op,)))
 
     def _registers_of(self, states: frozenset[int]) -> set[int]:
@@ -579,7 +580,7 @@ def _condition(ops: tuple[Op, ...]) -> tuple[Op, ...]:
     return ops[: last + 1]
 
 
-def _written(op: Op) -> set[int]:
+def _writes(op: Op) -> set[int]:
     """The registers that an operation writes."""
     return {op.register} if isinstance(op, Drop | Copy | Keep | Gather | Append) else set()
 

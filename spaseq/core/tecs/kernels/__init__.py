@@ -6,6 +6,8 @@
 * `heaps`: union lists of two entries at most, for nodes in any order of their starts;
 * `pools`: the runs that differ in one value only, found by a range of it;
 * `boxes`: the same for a few values, and what enters and leaves pools of either kind;
+* `kept`: pools with several steps, for runs that go on and keep their values: suffixes, and products of runs and them;
+* `kept_ranges`: ranges of values in them;
 * `moves`: the changes of one event;
 * `roots`: enumeration of the matches that start in a range, for matches that wait for their windows to close;
 * `choices`: choices by start instead of unions, of which a window asks for one run (NEXT and LAST);
@@ -27,7 +29,7 @@ arrays, and enlarges them if a status asks for it. The arguments have the same n
 * `moves`: int64 (m, MOVE_COLUMNS), `move` one row of it: the transitions that fire at the event;
 * `outs`: int64 (2 * m at least, 2): roots of the runs that the event accepts, and their tags;
 * `runs`: int64 (r, 2): scratch, node and start of single runs; None unless the selection is one of FRONTIERS;
-* `stack`: int64 (s, 2), `path`: int64 (p,): scratch of `enumerate_outs`: nodes with depths, and the positions of the
+* `stack`: int64 (s, 3), `path`: int64 (p,): scratch of `enumerate_outs`: nodes with depths, and the positions of the
   current path;
 * `below`: int64 (c, BELOW_COLUMNS), c = capacity once it is needed: see `shared`; None in `enumerate_outs` if it only
   writes;

@@ -174,14 +174,14 @@ def hang_box(pools, nodes, st, cell, row, low):
 
 @hot
 def entry_of(count, steps, step):
-    """One number for how a run enters a pool: with `count` values; of several steps, `steps` else being 0, at this
-    one."""
+    """One number for how a run enters a pool: with `count` values, and at a `step` of `steps`; these are 0 for a pool
+    of one step."""
     return count + (DIMENSIONS + 1) * (steps + (STEPS + 1) * step)
 
 
 @kernel
 def begin_steps(kept, rows, nodes, st, row, steps, step, low):
-    """Gives a fresh row its runs at a step, if it is of a pool with several."""
+    """Gives a fresh row its runs at a step, if it is of a pool with several. `kept`, `steps`: as of `settle`."""
     if kept is not None and steps > 0:
         begin_kept(rows, nodes, st, row, step, low)
 

@@ -2,7 +2,7 @@
 
 In `A ; B ; C FILTER c.price > a.price` an event b moves all runs, and each keeps its `a.price`. The runs of both steps
 are in one tree (`pools`, `boxes`), whose rows have a node for each step. An event that moves a range of runs from step
-i to step j changes no run: it *tags* the rows on the way, and the subtrees in the range, with a suffix.
+i to step j changes none of them. It *tags* the rows on the way, and the subtrees in the range, with a suffix.
 
 * `P_RUNS` has, for each step, the runs of the row itself.
 * `P_OWN` has, for each pair of steps (i, j), the suffixes that lead runs of the row from i to j. So at step j the row
@@ -11,8 +11,9 @@ i to step j changes no run: it *tags* the rows on the way, and the subtrees in t
 * `P_UNIONS` has, for each step, all runs of the subtree but for what its tags add, unless the step's bit of `P_STALE`
   is set.
 
-A suffix is a node as any other, but its last node down stands on a HOLE; a product puts it on runs (`structure`). A new
-event e from i to j gives (h, j) the suffixes of (h, i) with e behind them, for each h up to i, and (i, j) e itself.
+A suffix is a node as any other, but its last node down stands on a HOLE; a product puts it on runs (`structure`). If a
+new event e leads from i to j, (h, j) gets the suffixes of (h, i) with e behind them, for each h up to i. (i, j) also
+gets e itself.
 Tags are *settled* before a row is read by itself, or a run passes it: they go into its own suffixes and the tags of its
 children. Suffixes that follow others are a product, too.
 
@@ -81,7 +82,7 @@ def absorbed_nodes(steps):
 
 @hot
 def join_suffixes(nodes, st, some, others):
-    """A safe node for the suffixes of two, NIL for none."""
+    """A safe node for the suffixes of the nodes `some` and `others`, NIL for none."""
     if some < 0:
         return others
     if others < 0:
@@ -139,8 +140,8 @@ def settle(kept, rows, nodes, st, row, steps, low):
 
 @kernel
 def tag_row(rows, nodes, st, row, first, i, j, label, position):
-    """Puts an event at `position`, which leads runs from step i to step j, behind the suffixes of a row in the columns
-    from `first` on. At most `settled_nodes` nodes."""
+    """Puts an event at `position` under `label`, which leads runs from step i to step j, behind the suffixes of a row
+    in the columns from `first` on. At most `settled_nodes` nodes."""
     for h in range(i + 1):
         added = np.int64(NIL)
         before = rows[row, first + pair_of(h, i)]
@@ -196,7 +197,7 @@ def set_runs(rows, nodes, st, row, column, pieces, first, count, low, path):
 @kernel
 def absorb_kept(rows, nodes, st, upper, lower, steps, low, path, pieces):
     """Joins the runs of row `lower` to those of row `upper`, which has its values, and begins no earlier. At most
-    `absorbed_nodes` nodes."""
+    `absorbed_nodes` nodes. `pieces`: as of `gather_runs`."""
     gather_runs(rows, nodes, st, upper, steps, low, path, pieces)
     gather_runs(rows, nodes, st, lower, steps, low, path, pieces)
     for step in range(steps):

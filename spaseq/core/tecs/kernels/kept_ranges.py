@@ -83,7 +83,8 @@ def begin_walk(pools, cell, low):
 
 @hot
 def push_children(pools, row, level, values, low, todo):
-    """Puts the live children of a row that have something in `pools.box` on `pools.ways`: the number of rows then."""
+    """Puts the live children of a row at `level` that have something in `pools.box` on `pools.ways`: the number of rows
+    then."""
     rows, ways = pools.rows, pools.ways
     for side in range(P_LEFT, P_RIGHT + 1):
         child = live_child(rows, row, side, low)
@@ -97,8 +98,10 @@ def push_children(pools, row, level, values, low, todo):
 
 @kernel
 def settle_range(pools, nodes, st, checks, cell, low):
-    """Settles the rows on the way to the values in `pools.box`: how many rows and subtrees the box has, or minus
-    GROW_NODES, and then it goes on from there at the next call."""
+    """Settles the rows on the way to the values in `pools.box`: how many rows and subtrees the box has.
+
+    Or minus GROW_NODES, and then it goes on from there at the next call.
+    """
     rows, ways = pools.rows, pools.ways
     values, steps = pools.trees[cell, T_VALUES], pools.trees[cell, T_STEPS]
     todo = begin_walk(pools, cell, low)
@@ -157,8 +160,8 @@ def apply_tags(kept, pools, nodes, st, moves, count, position, low):
 
 @kernel
 def plan_tag(kept, pools, nodes, st, checks, cell, low, move, label, i, j):
-    """Makes a TAG move of the runs of a pool with values in `pools.box`: DONE or GROW_NODES. `kept`: as of
-    `settle`."""
+    """Makes a TAG move, under `label`, of the runs of a pool with values in `pools.box` from step i to step j: DONE or
+    GROW_NODES. `kept`: as of `settle`."""
     if kept is not None:
         count = settle_range(pools, nodes, st, checks, cell, low)
         if count < 0:
@@ -182,9 +185,9 @@ def plan_tag(kept, pools, nodes, st, checks, cell, low, move, label, i, j):
 
 @kernel
 def plan_entry(kept, pools, nodes, st, checks, cell, steps, count, low):
-    """Sees to it that a run with the `count` values of `pools.box` may enter a pool with several steps, `steps` else
-    being 0: DONE or GROW_NODES, and then it goes on from there at the next call. There is a free row. `kept`: as of
-    `settle`."""
+    """Sees to it that a run with the `count` values of `pools.box` may enter a pool with `steps` steps, if these are
+    several, and not 0. DONE or GROW_NODES, and then it goes on from there at the next call. There is a free row.
+    `kept`: as of `settle`."""
     if kept is not None and steps > 0:
         rows, trees = pools.rows, pools.trees
         root = trees[cell, T_ROOT]

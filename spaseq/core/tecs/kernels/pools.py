@@ -115,7 +115,7 @@ def has_room(nodes, st, checks, need):
 
 @kernel
 def make_stale(kept, rows, row, steps):
-    """The union of a row is to be made anew; of all steps, with `steps`, as of `settle`."""
+    """The union of a row is to be made anew; of all steps, with `steps`. `kept`, `steps`: as of `settle`."""
     rows[row, P_UNION] = NIL
     if kept is not None and steps > 0:
         rows[row, P_STALE] = ALL_STALE
@@ -124,7 +124,8 @@ def make_stale(kept, rows, row, steps):
 @kernel
 def absorb(kept, rows, nodes, st, upper, lower, steps, low, path, pieces):
     """Puts the runs of row `lower` into the ties of row `upper`, which has its value and begins no earlier. The row is
-    free then. At most 2 * MELD_DEPTH + 4 new nodes; `absorbed_nodes` with `steps`, as of `settle`."""
+    free then. At most 2 * MELD_DEPTH + 4 new nodes; `absorbed_nodes` with `steps`. `kept`, `steps`: as of `settle`;
+    `pieces`: as of `absorb_kept`."""
     if kept is not None and steps > 0:
         absorb_kept(rows, nodes, st, upper, lower, steps, low, path, pieces)
     if st[STARTS_ONLY] == 0 and steps <= 0:

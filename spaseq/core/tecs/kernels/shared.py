@@ -74,7 +74,7 @@ def known_below(nodes, below, node, low, write):
 
 @hot
 def times(value, other):
-    """The product of two numbers of complex events; one more than MOST_COUNTED if it is above that."""
+    """The product of two numbers of complex events, `value` and `other`; one more than MOST_COUNTED if it is above."""
     if value > 0 and other > MOST_COUNTED // value:
         return np.int64(MOST_COUNTED + 1)
     return value * other

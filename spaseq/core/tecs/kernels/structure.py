@@ -473,10 +473,10 @@ def enumerate_outs(nodes, st, outs, stack, path, below, matches, places, write, 
     """Writes the complex events of the roots in `outs` ([CORE] Appendix B.1), or only counts them.
 
     Depth first, left before right, and right only if its maximum start lies in the window. The delay before each
-    complex event is linear in its size, since at most three unions precede each node on the path (law 2), and no side
-    of a product is empty. Of a product the suffixes come first: a row of `stack` then waits with the runs below, until
-    all of them have been through, and leads a suffix on from its HOLE. A row is a node, the number of events before it,
-    or WAITS, and the row that waits for its suffix, NIL for none. `matches`
+    complex event is linear in its size. At most three unions precede each node on the path (law 2), and no side of a
+    product is empty. Of a product the suffixes come first. A row of `stack` then waits with the runs below, until all
+    of them have been through, and leads a suffix on from its HOLE. A row is a node, the number of events before it, or
+    WAITS, and the row that waits for its suffix, NIL for none. `matches`
     (int64, (4, m + 1)) gets a column for each: start, end, (in the next column) one past its last place, tag. `places`
     (int64) gets the marked positions, ascending, each as `position << LABEL_BITS | label`. `reach` is None, or the
     result of `measure` of `roots` for the bound st[HIGH]: then only the matches that start before it are written, with

@@ -6,6 +6,7 @@
 * `groups`: the moves of a configuration at an event, by label, for one row or a set of them;
 * `index`: the look-up of configurations: by contents, by set of states, by the value that a test looks up;
 * `pooling`: which values an event treats alike in a pool, and the change from configurations to pools and back;
+* `keeping`: the same change for pools with several steps, which families of sets of states share;
 * `machine`: the moves of an event, and the loop over events.
 
 A *configuration* is a set of states of the automaton (a run is in all of them at once) and the values of registers, of

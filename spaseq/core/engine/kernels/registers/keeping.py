@@ -149,8 +149,11 @@ def add_runs(structure, cell, node, low, path):
 
 @kernel
 def dissolve_family(configurations, structure, pools, which, owners, lows, numbers, first):
-    """`dissolve_rows` for rows of several steps, behind `settle_tree`. `numbers`: int64 (sets of states, STEPS, 2):
-    for a home and each step, the set of states, and bits of the registers that it needs."""
+    """`dissolve_rows` for rows of several steps, behind `settle_tree`; `owners`, `lows`: as there.
+
+    `numbers`: int64 (sets of states, STEPS, 2): for a home and each step, the set of states, and bits of the registers
+    that it needs.
+    """
     st, confs, rows, held = structure.st, configurations.confs, pools.rows, pools.held
     while first < which.shape[0]:
         row, pool = which[first], owners[first]

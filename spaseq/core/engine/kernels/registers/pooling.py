@@ -209,7 +209,8 @@ def hold_box(pools, confs, source, turn):
 
 @hot
 def moves_on(pools, known, groups, count, home):
-    """True if one of the first `count` groups marks or accepts, and does not only tag runs of the pools of `home`."""
+    """True if one of the first `count` groups marks or accepts, and does not only tag runs of the pools of `home`.
+    `known`: as of `state_number`."""
     found = False
     for g in range(count):
         tags = False

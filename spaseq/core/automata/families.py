@@ -1,4 +1,4 @@
-"""Which sets of states share pools of several steps: runs go from one to another and keep the values compared."""
+"""Families of sets of states: runs go from one to another and keep the values that transitions compare."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _MOST_SETS = 64
 
 
 class Way(NamedTuple):
-    """What some event may do to a run in the states `source`: transitions fire together, and it is in `target` then."""
+    """A move of runs that are in the states `source`: transitions fire together, and the runs are in `target` then."""
 
     source: frozenset[int]
     fired: tuple[int, ...]
