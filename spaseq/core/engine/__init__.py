@@ -11,7 +11,6 @@ Rooms, each of which imports only from those before it:
 * `lazy`: Lazy evaluation ([Lazy]): chain and tree automata over an input buffer.
 * `choice`: Which evaluator suits a stream, and changing it while the stream runs.
 * `recognition`: An evaluation in progress, as both languages have it.
-* `op_rows`: Operations on registers as the rows of `ops` that kernels read.
 
 `opening` opens the evaluator that a program requires. `repeating` reports matches again, after each silence behind
 them, around any evaluator. `progress` has the progress of an evaluation, and `light` shows

@@ -14,8 +14,7 @@ from hypothesis import strategies as st
 
 from spaseq.core.engine.kernels.registers import layout as reg
 from spaseq.core.engine.kernels.registers.operations import decide
-from spaseq.core.engine.op_rows import rows_of
-from spaseq.core.engine.program.register_ops import Operand, ResidualTest
+from spaseq.core.engine.program.register_ops import Operand, ResidualTest, rows_of
 from tests.support.oracle import ARITHMETIC, COMPARISONS
 
 _VALUES = [0.0, 1.0, -1.0, 2.0, 3.0, 0.1, 0.2, 0.3, -0.3, 1e9, 1e18, 1e300, 7.25]

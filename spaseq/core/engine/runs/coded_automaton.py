@@ -21,7 +21,6 @@ from spaseq.core.automata.determinise import SKIP, Stepper
 from spaseq.core.automata.families import Way, find_families, find_ways
 from spaseq.core.engine.kernels.registers import layout as k
 from spaseq.core.engine.kernels.registers.index import note_state
-from spaseq.core.engine.op_rows import rows_of
 from spaseq.core.engine.program.lazy_plan import LazyPlan
 from spaseq.core.engine.program.program import Program, codes_of
 from spaseq.core.engine.program.register_ops import (
@@ -38,6 +37,7 @@ from spaseq.core.engine.program.register_ops import (
     Test,
     TotalTest,
     Unless,
+    rows_of,
 )
 from spaseq.core.engine.program.selection import after_rule, kernel_limit, kernel_order
 from spaseq.core.jit import attempt
