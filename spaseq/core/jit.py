@@ -41,7 +41,7 @@ from zipfile import ZipFile
 
 import numpy as np
 
-from spaseq.core.compiling import speed_up
+from spaseq.core.compiling import INNER, speed_up
 from spaseq.core.errors import OptionError
 from spaseq.core.watch import check
 
@@ -110,7 +110,7 @@ class Kernel:
         processor time, before 45; those of `b.price > a.price` 97, before 114 (2026-11-27, a very busy machine).
         """
         linked = self._link()
-        linked.__qualname__ += " inner"  # the name of a file of its own in the cache
+        linked.__qualname__ += INNER  # the name of a file of its own in the cache
         return _unite_integers(_compile(linked, {**self.options, "no_cpython_wrapper": True}))
 
     @property

@@ -244,6 +244,35 @@ def test_a_call_is_resolved_once_and_numba_is_as_it_was(package: Path) -> None:
     assert counted[1:] == others[1:] == ["TypingError", "True", "True"]
 
 
+MACHINE = """
+import numpy
+from numba.core.codegen import JITCodeLibrary, JITCPUCodegen
+add, made, keep = JITCPUCodegen._add_module, [], JITCodeLibrary.serialize_using_object_code
+def count(codegen, module):
+    made.append(module.name)
+    add(codegen, module)
+JITCPUCodegen._add_module = count
+from spaseq.core.engine.kernels.second import much, twice
+print(much(NUMBER), sorted(name for name in made if "much" in name or "twice" in name))
+print(twice(4), JITCodeLibrary.serialize_using_object_code is keep)
+"""
+
+
+@pytest.mark.parametrize("kept", [False, True])
+def test_what_only_kernels_call_has_no_machine_code(package: Path, kept: bool) -> None:
+    """Compiled, or loaded for a kernel that is compiled; and Python may call the same kernel."""
+    if kept:
+        run(package, MACHINE.replace("NUMBER", "numpy.int32(3)"))
+    assert run(package, MACHINE.replace("NUMBER", "3")) == (["8", "['much']", "8", "True"], "")
+    assert run(package) == (["8", "0"], "")
+
+
+def test_machine_code_is_made_of_all_if_numba_is_not_as_we_know_it(package: Path) -> None:
+    change = "from numba.core.codegen import CPUCodeLibrary\ndel CPUCodeLibrary.serialize_using_bitcode\n"
+    words, _ = run(package, change + MACHINE.replace("NUMBER", "3"))
+    assert words == ["8", "['much',", "'twice", "inner']", "8", "True"]
+
+
 SLOWLY = """
 import sys, time
 from numba.core.caching import IndexDataCacheFile

@@ -74,8 +74,9 @@ def load(path: Path) -> list[Case]:
     return [_case(table, f"{path.stem}: {table['name']}", shared) for table in document["case"]]
 
 
+@functools.cache
 def load_all() -> list[Case]:
-    """Every case of the folder, by file name."""
+    """Every case of the folder, by file name; read once."""
     return [case for path in sorted(CASES.glob("*.toml")) for case in load(path)]
 
 
