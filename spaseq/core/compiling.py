@@ -109,12 +109,23 @@ def _faster() -> Iterator[None]:
             setattr(BaseFunction, _RESOLVE, resolve)
 
 
+def _is_tried() -> bool:
+    """True if numba has a version that machine code has been left out of."""
+    import numba
+
+    return (0, 61) <= numba.version_info[:2] <= (0, 68)
+
+
 @contextmanager
 def _without_machine_code() -> Iterator[None]:
     """Within it no machine code is made of what only kernels call: kept and loaded is LLVM's code alone.
 
-    By private API of numba's (0.61 to 0.68), all that is named here; without it, machine code is made and not used.
+    By private API of numba's (0.61 to 0.68), all that is named here; without it, or with another version, machine code
+    is made and not used.
     """
+    if not _is_tried():
+        yield
+        return
     try:
         from numba.core.codegen import JITCodeLibrary, JITCPUCodegen
 
