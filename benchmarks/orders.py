@@ -5,8 +5,8 @@ in w. With configurations an event costs the runs it moves, O(w). Streams have 4
 events of four types or three windows (seed 5). Prices are random, a random walk, rising, or rise for A and fall for B.
 "chain" is `a < b < e`, "differs" `b != a`. "band", "two" and "inside" compare two values of one event: these go
 together, or not, or in part. "absent" ends the runs of a range, "absent, same" those of a value. "falls, rises" has
-PREV. "again" reads a value a second time, for which there are no pools. No event completes a match, so the update alone
-is measured, predicates included. The rows "configurations" are the same queries with pools switched off, in the same
+PREV. "behind", "again" and "each" compare a value again, behind events that moved its runs: O(log² w). No event
+completes a match, so the update alone is measured, predicates included. The rows "configurations" are the same queries with pools switched off, in the same
 run, up to 1,000 events.
 
 `python -m benchmarks.figures orders` measures processor time and the size of the structure.
@@ -24,10 +24,10 @@ import ceql
 from benchmarks.figures import Figure, Point
 from benchmarks.harness import Workload
 from ceql.runtime.run import Run
-from spaseq.core.automata import CEA
+from spaseq.core.engine import Program
 from spaseq.core.engine.program.register_ops import Codes
 from spaseq.core.engine.runs import coded
-from spaseq.core.engine.runs.coded_automaton import GuardedAutomaton
+from spaseq.core.engine.runs.coded_automaton import GuardedAutomaton, automaton_of
 from spaseq.core.events import EventBatch, EventOptions, EventStream
 
 SEED, EVENTS = 5, 40_000
@@ -43,7 +43,9 @@ PATTERNS = {
     "absent": "A AS a ; NOT (B AS b FILTER b.price < a.price * 0.001) ; E",
     "absent, same": "A AS a ; NOT (B AS b FILTER b.size = a.size) ; C ; E",
     "falls, rises": "A ; (B AS b FILTER b.price < PREV(b.price))+ ; (C AS c FILTER c.price > PREV(c.price))+ ; E",
+    "behind": "(A AS a ; B AS b ; C AS c ; E) FILTER c.price > a.price",
     "again": "(A AS a ; B AS b ; C AS c ; E) FILTER b.price > a.price AND c.price > a.price",
+    "each": "(A AS a ; (B AS b FILTER b.price < a.price)+ ; C AS c ; E) FILTER c.price > a.price",
 }
 MOVED_ONE_BY_ONE = 1_000
 """The largest window with configurations: an event moves a number of them that grows with it."""
@@ -78,11 +80,11 @@ def evaluating(
     text = f"SELECT * FROM S WHERE {pattern} WITHIN {window} EVENTS"
     query = ceql.compile(text, settings=ceql.Settings(arena_bytes=1 << 33))
 
-    def automaton(cea: CEA, codes: Codes, allowed: bool, short: bool) -> GuardedAutomaton:
-        return GuardedAutomaton(cea, codes, allowed and pools, short)
+    def automaton(program: Program, codes: Codes) -> GuardedAutomaton:
+        return automaton_of(program, codes) if pools else GuardedAutomaton(program.cea, codes, allowed=False)
 
     def evaluate() -> tuple[int, int]:
-        with mock.patch.object(coded, "GuardedAutomaton", automaton):
+        with mock.patch.object(coded, "automaton_of", automaton):
             evaluation = Run(query.compiled.lowered, query.program())
         count = sum(evaluation.count(batch) for batch in batches)
         return count, evaluation.evaluator.statistics["arena_bytes"]
@@ -102,7 +104,7 @@ def _points() -> Iterator[Point]:
                 events = max(EVENTS, 3 * window)
                 batches = stream(shape, events)
                 for series, pools in (("pools", True), ("configurations", False)):
-                    if (pools and name != "again") or (not pools and window <= MOVED_ONE_BY_ONE):
+                    if pools or window <= MOVED_ONE_BY_ONE:
                         run, held = evaluating(pattern, window, batches, pools)
                         yield Point(f"{shape}, {name}", series, f"{window:,}", events, run, held)
 
