@@ -5,9 +5,9 @@ in w. With configurations an event costs the runs it moves, O(w). Streams have 4
 events of four types or three windows (seed 5). Prices are random, a random walk, rising, or rise for A and fall for B.
 "chain" is `a < b < e`, "differs" `b != a`. "band", "two" and "inside" compare two values of one event: these go
 together, or not, or in part. "absent" ends the runs of a range, "absent, same" those of a value. "falls, rises" has
-PREV. "behind", "again" and "each" compare a value again, behind events that moved its runs: O(log² w). No event
-completes a match, so the update alone is measured, predicates included. The rows "configurations" are the same queries with pools switched off, in the same
-run, up to 1,000 events.
+PREV. "behind", "again" and "each" compare a value again, behind events that moved its runs: O(log² w), and as many
+nodes. No event completes a match, so the update alone is measured, predicates included. The rows "configurations" are
+the same queries with pools switched off, in the same run, up to 1,000 events.
 
 `python -m benchmarks.figures orders` measures processor time and the size of the structure.
 """
