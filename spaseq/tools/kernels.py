@@ -51,6 +51,7 @@ _CEQL: Final = (
     "SELECT * FROM S WHERE A AS a ; B AS b FILTER a.price + b.price > 9 WITHIN 9 EVENTS",
     "SELECT * FROM S WHERE A AS a ; B AS b FILTER b[price > a.price] LIMIT 1 WITHIN 9 EVENTS",
     "SELECT * FROM S WHERE A AS a ; B AS b ; C AS c FILTER a.price < b.price AND b.price < c.price WITHIN 40 EVENTS",
+    "SELECT * FROM S WHERE A AS a ; B AS b ; C AS c FILTER c.price > a.price WITHIN 40 EVENTS",
     "SELECT * FROM S WHERE A ; B PARTITION BY [id] WITHIN 9 EVENTS",
     "SELECT COUNT(*) AS n, SUM(a.price) AS s FROM S WHERE A AS a ; B WITHIN 9 EVENTS GROUP BY EVENT",
     "SELECT * FROM S WHERE A AS a ; B AS b WITHIN 40 EVENTS ORDER BY b.price - a.price DESC LIMIT 3",

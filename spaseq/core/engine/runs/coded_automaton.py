@@ -541,8 +541,8 @@ def automaton_of(program: Program, codes: Codes) -> GuardedAutomaton:
 
 def may_keep(program: Program) -> bool:
     """True if pools may have several steps: matches are listed or counted, all of them, at the events that complete
-    them."""
-    return kernel_order(program) == KEEP_ALL and kernel_limit(program.choice) == 0
+    them, or only these events are asked for."""
+    return kernel_order(program) in (KEEP_ALL, ENDS) and kernel_limit(program.choice) == 0
 
 
 def may_pool(program: Program) -> bool:

@@ -50,7 +50,8 @@ class RunPools:
 
     def __init__(self, arena: Arena, width: int, tests: int, budget: int, starts_only: bool, steps: int = 0) -> None:
         self._arena = arena
-        self._budget = budget // max(steps, 1)
+        self._budget = budget
+        self._steps = max(steps, 1)
         self._kept = np.zeros(0, np.int64) if steps else None
         self._rows = np.zeros((0, k.KEPT_COLUMNS if steps else k.ROW_COLUMNS), np.int64)
         self._trees = np.zeros((0, k.TREE_COLUMNS), np.int64)
@@ -118,8 +119,8 @@ class RunPools:
         live = len(owners) - int(self._arena.st[k.POOL_LEFT])
         need = int(self._arena.st[k.NEEDED])
         if 2 * live >= len(owners) or self._arena.st[k.POOL_LEFT] <= need:
-            if live >= self._budget:
-                raise BudgetExceeded("live_runs", self._budget, live + 1, "runs")
+            if self._steps * live >= self._budget:
+                raise BudgetExceeded("live_runs", self._budget, self._steps * live + 1, "runs")
             self._add_rows(max(len(owners), _FIRST_ROWS, need))
 
     def _add_rows(self, count: int) -> None:

@@ -17,6 +17,9 @@ gets e itself.
 Tags are *settled* before a row is read by itself, or a run passes it: they go into its own suffixes and the tags of its
 children. Suffixes that follow others are a product, too.
 
+If only starts are kept (`STARTS_ONLY`), any number that is not NIL stands for a node: there are runs, or suffixes. The
+maximum starts beside it are all that is read.
+
 *No suffix is older than a run below it.* A run that enters settles the tags of all rows that it passes. So a suffix is
 read only if a run is alive that began before its first event, and nodes of suffixes are reclaimed as all others.
 
@@ -53,6 +56,7 @@ from spaseq.core.tecs.kernels.layout import (
     P_TIES,
     P_TIES_MAX,
     PAIRS,
+    STARTS_ONLY,
     STEPS,
 )
 from spaseq.core.tecs.kernels.structure import new_node, unite
@@ -85,7 +89,7 @@ def join_suffixes(nodes, st, some, others):
     """A safe node for the suffixes of the nodes `some` and `others`, NIL for none."""
     if some < 0:
         return others
-    if others < 0:
+    if others < 0 or st[STARTS_ONLY]:
         return some
     return unite(nodes, st, some, others, FOREVER)
 
@@ -93,6 +97,8 @@ def join_suffixes(nodes, st, some, others):
 @hot
 def put_on(nodes, st, below, suffixes):
     """The product of runs, or suffixes, `below` and the suffixes behind them."""
+    if st[STARTS_ONLY]:
+        return below
     return new_node(nodes, st, below, IS_PRODUCT, suffixes, nodes[below & (nodes.shape[0] - 1), MAX])
 
 
@@ -138,6 +144,14 @@ def settle(kept, rows, nodes, st, row, steps, low):
         settle_row(rows, nodes, st, row, steps, low)
 
 
+@hot
+def mark(nodes, st, before, label, position):
+    """The suffix of an event at `position`, under `label`, behind the suffixes `before`, HOLE for none."""
+    if st[STARTS_ONLY]:
+        return np.int64(0)
+    return new_node(nodes, st, before, IS_OUTPUT - label, position, FOREVER)
+
+
 @kernel
 def tag_row(rows, nodes, st, row, first, i, j, label, position):
     """Puts an event at `position` under `label`, which leads runs from step i to step j, behind the suffixes of a row
@@ -146,9 +160,9 @@ def tag_row(rows, nodes, st, row, first, i, j, label, position):
         added = np.int64(NIL)
         before = rows[row, first + pair_of(h, i)]
         if before >= 0:
-            added = new_node(nodes, st, before, IS_OUTPUT - label, position, FOREVER)
+            added = mark(nodes, st, before, label, position)
         if h == i:
-            added = join_suffixes(nodes, st, added, new_node(nodes, st, HOLE, IS_OUTPUT - label, position, FOREVER))
+            added = join_suffixes(nodes, st, added, mark(nodes, st, HOLE, label, position))
         rows[row, first + pair_of(h, j)] = join_suffixes(nodes, st, rows[row, first + pair_of(h, j)], added)
 
 
@@ -188,10 +202,15 @@ def gather_runs(rows, nodes, st, row, steps, low, path, pieces):
 def set_runs(rows, nodes, st, row, column, pieces, first, count, low, path):
     """Melds pieces[first:count] into one node for `column` of a row, with its maximum start behind it."""
     made = np.int64(NIL)
+    latest = np.int64(NIL)
     for n in range(first, count):
-        made = pieces[n, 0] if made < 0 else meld(nodes, st, made, pieces[n, 0], low, path)
+        if made < 0 or st[STARTS_ONLY]:
+            made = pieces[n, 0]
+        else:
+            made = meld(nodes, st, made, pieces[n, 0], low, path)
+        latest = max(latest, pieces[n, 1])
     rows[row, column] = made
-    rows[row, column + 1] = nodes[made & (nodes.shape[0] - 1), MAX] if made >= 0 else NIL
+    rows[row, column + 1] = latest
 
 
 @kernel
@@ -213,6 +232,8 @@ def begin_kept(rows, nodes, st, row, step, low):
         rows[row, column] = NIL
     rows[row, P_STALE] = ALL_STALE
     node, start = rows[row, P_NODE], rows[row, P_START]
+    if st[STARTS_ONLY]:
+        node = np.int64(0)
     if rows[row, P_TIES] >= 0 and rows[row, P_TIES_MAX] >= low:
         node = new_node(nodes, st, node, rows[row, P_TIES], rows[row, P_TIES_MAX], start)
     rows[row, P_RUNS + 2 * step] = node

@@ -58,6 +58,7 @@ from spaseq.core.tecs.kernels.layout import (
     SKIP_ACCEPTS,
     SKIP_TO,
     SOURCE,
+    STARTS_ONLY,
     STAY,
     T_ROOT,
     T_STEPS,
@@ -198,7 +199,8 @@ def plan_entry(kept, pools, nodes, st, checks, cell, steps, count, low):
                 rows[free, value_column(number)] = pools.box[number, B_VALUE]
             highest = highest_level(rows, root, free, count)
             while trees[cell, T_TOP] < highest:
-                if not has_room(nodes, st, checks, (trees[cell, T_TOP] + 3) * settled_nodes(steps)):
+                need = 0 if st[STARTS_ONLY] else (trees[cell, T_TOP] + 3) * settled_nodes(steps)
+                if not has_room(nodes, st, checks, need):
                     return np.int64(GROW_NODES)
                 root = raise_top(pools, nodes, st, cell, root, trees[cell, T_TOP] + 1, low)
         st[TAGGED] += hung_nodes(pools, cell, steps)
@@ -269,10 +271,12 @@ def fold_kept(pools, nodes, st, checks, cell, step, low):
         todo = push_children(pools, row, level, values, low, todo)
     if count == 0:
         return DONE, NIL, NIL
-    if not has_room(nodes, st, checks, count + 8):
-        return GROW_NODES, NIL, NIL
     sort_pieces(pieces, count)
     latest = pieces[0, 1]
+    if st[STARTS_ONLY]:
+        return DONE, NIL, latest
+    if not has_room(nodes, st, checks, count + 8):
+        return GROW_NODES, NIL, NIL
     return DONE, fold_pieces(nodes, st, pieces, count, low), latest
 
 

@@ -138,9 +138,11 @@ def apply_starts(nodes, cells, st, moves, count, position, low, outs, pools):
     match ends at an event if an accepting transition fires from a cell whose greatest start is alive. `outs[0]`
     receives the greatest start among these moves, and the tag of one that has it. O(moves).
     """
+    if pools is not None:
+        apply_tags(pools.kept, pools, nodes, st, moves, count, position, low)
     for i in range(count):
         move = moves[i]
-        if move[SOURCE] == RANGE:
+        if move[SOURCE] in (RANGE, TAG):
             continue
         if pools is not None and move[SOURCE] == CUT:
             cut_rows(pools, nodes, cells, st, move[SKIP_TO], move, M_VALUE, M_SKIP_VALUE, low)
@@ -155,7 +157,7 @@ def apply_starts(nodes, cells, st, moves, count, position, low, outs, pools):
     for i in range(count):
         move = moves[i]
         start = move[M_MAX]
-        if pools is not None and move[SOURCE] == CUT:
+        if pools is not None and (move[SOURCE] == CUT or move[SOURCE] == TAG):
             continue
         if move[MARK_TO] >= 0:
             count = move[M_POOLED] if pools is not None else 0

@@ -53,9 +53,11 @@ from spaseq.core.tecs.kernels.layout import (
     POOL_STEPS,
     POS,
     RIGHT,
+    STARTS_ONLY,
     T_ROOT,
     T_STEPS,
 )
+from spaseq.core.tecs.kernels.moves import raise_start
 from spaseq.core.tecs.kernels.pools import has_room, live_child, value_column
 from spaseq.core.tecs.kernels.structure import clear_cell
 
@@ -84,12 +86,15 @@ def pool_family(configurations, structure, pools, key, home, low):
                     st[NEEDED] = 1
                     return GROW_POOLS
                 most = 2 * MELD_NODES + 200 * settled_nodes(steps) + absorbed_nodes(steps)
-                if not has_room(nodes, st, structure.checks, most):
+                if st[STARTS_ONLY] == 0 and not has_room(nodes, st, structure.checks, most):
                     return GROW_NODES
                 pool = find_cell(configurations, None, st, key, home, held, 0, 1)
                 if plan_entry(pools.kept, pools, nodes, st, structure.checks, pool, steps, count, low) != DONE:
                     return GROW_NODES
-                ties, latest = tie_entries(nodes, entries, st, cells[cell, FIRST], low, pools.path)
+                ties = np.int64(NIL)
+                latest = np.int64(NIL)
+                if st[STARTS_ONLY] == 0:
+                    ties, latest = tie_entries(nodes, entries, st, cells[cell, FIRST], low, pools.path)
                 move = structure.moves[0]  # the event that asked for pools is planned anew
                 for i in range(count):
                     move[M_VALUE + i] = pools.box[i, B_VALUE]
@@ -185,6 +190,9 @@ def dissolve_family(configurations, structure, pools, which, owners, lows, numbe
                 if numbers[home, step, 1] >> r & 1 == 0:
                     held[r] = NOTHING
             cell = find_cell(configurations, None, st, confs[pool, CONF_KEY], numbers[home, step, 0], held, 0, 1)
-            add_runs(structure, cell, node, low, pools.path)
+            if st[STARTS_ONLY]:
+                raise_start(structure.cells, cell, start)
+            else:
+                add_runs(structure, cell, node, low, pools.path)
         first += 1
     return DONE, first
