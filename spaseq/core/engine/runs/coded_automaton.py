@@ -39,7 +39,7 @@ from spaseq.core.engine.program.register_ops import (
     Unless,
     rows_of,
 )
-from spaseq.core.engine.program.selection import after_rule, kernel_limit, kernel_order
+from spaseq.core.engine.program.selection import after_rule, kernel_order
 from spaseq.core.jit import attempt
 from spaseq.core.pattern import are_exclusive
 from spaseq.core.tecs.kernels.layout import (
@@ -540,9 +540,9 @@ def automaton_of(program: Program, codes: Codes) -> GuardedAutomaton:
 
 
 def may_keep(program: Program) -> bool:
-    """True if pools may have several steps: matches are listed or counted, all of them, at the events that complete
-    them, or only these events are asked for."""
-    return kernel_order(program) in (KEEP_ALL, ENDS) and kernel_limit(program.choice) == 0
+    """True if pools may have several steps: matches are listed or counted at the events that complete them, or only
+    these events are asked for."""
+    return kernel_order(program) in (KEEP_ALL, ENDS)
 
 
 def may_pool(program: Program) -> bool:

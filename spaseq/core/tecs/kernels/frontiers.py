@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from spaseq.core.jit import kernel
+from spaseq.core.jit import hot, kernel
 from spaseq.core.tecs.kernels.layout import (
     BEST_EARLIEST,
     BEST_LAST,
@@ -29,8 +29,10 @@ from spaseq.core.tecs.kernels.layout import (
     GROW_STACK,
     HEAD,
     HEAD_MAX,
+    HOLE,
     IS_BOTTOM,
     IS_OUTPUT,
+    IS_PRODUCT,
     LABEL_BITS,
     LEFT,
     LEFT_TO_WRITE,
@@ -309,6 +311,33 @@ def pop_heap(heap, size):
     heap[size, 0], heap[size, 1], heap[size, 2], heap[size, 3] = top_0, top_1, top_2, top_3
 
 
+CLOSES = -1
+OPENS = -2  # and below: less the node of the runs
+
+
+@hot
+def push_link(links, st, value, link):
+    """A link behind `link`, with a position or for a product: its row; there is room."""
+    made = st[LINKS]
+    links[made, 0] = value
+    links[made, 1] = link
+    st[LINKS] = made + 1
+    return made
+
+
+@hot
+def runs_below(links, link):
+    """The node of the runs that the last open product on the path to `link` stands on."""
+    closed = 0
+    while links[link, 0] > OPENS or closed > 0:
+        if links[link, 0] <= OPENS:
+            closed -= 1
+        elif links[link, 0] == CLOSES:
+            closed += 1
+        link = links[link, 1]
+    return OPENS - links[link, 0]
+
+
 @kernel
 def enumerate_recent(nodes, st, outs, heap, links, matches, places, write, limit):
     """Writes at most `limit` complex events of the roots in `outs`, those with the most recent starts first.
@@ -317,6 +346,9 @@ def enumerate_recent(nodes, st, outs, heap, links, matches, places, write, limit
     (l, 2)) the positions on the paths to them. O(log size of the heap) for each node visited; every node visited is on
     the path to a match that is written, or that comes after a more recent one. Returns and continues like
     `enumerate_outs`.
+
+    On the path through a product a link opens it, with the runs that its suffix stands on, and one closes it at the
+    HOLE. All suffixes have the maximum start of these runs.
     """
     mask = nodes.shape[0] - 1
     low = st[LOW]
@@ -340,25 +372,29 @@ def enumerate_recent(nodes, st, outs, heap, links, matches, places, write, limit
         while True:
             row = node & mask
             right = nodes[row, RIGHT]
-            if st[DEPTH] + 2 > heap.shape[0] or st[LINKS] + 1 > links.shape[0]:
+            if st[DEPTH] + 2 > heap.shape[0] or st[LINKS] + 2 > links.shape[0]:
                 status = GROW_STACK if st[DEPTH] + 2 > heap.shape[0] else GROW_PATH
                 push_heap(heap, st[DEPTH], max_start, node, link, depth)
                 st[DEPTH] += 1
                 return status
             if right >= 0:
                 if nodes[row, POS] >= low:
-                    push_heap(heap, st[DEPTH], nodes[row, POS], right, link, depth)
+                    push_heap(heap, st[DEPTH], min(nodes[row, POS], max_start), right, link, depth)
                     st[DEPTH] += 1
                 node = nodes[row, LEFT]
                 continue
+            if right == IS_PRODUCT:
+                link = push_link(links, st, OPENS - nodes[row, LEFT], link)
+                node = nodes[row, POS]
+                continue
             size = depth + (1 if right <= IS_OUTPUT else 0)
-            if right <= IS_OUTPUT and nodes[row, LEFT] >= 0:
-                links[st[LINKS], 0] = (nodes[row, POS] << bits) | (IS_OUTPUT - right)
-                links[st[LINKS], 1] = link
-                link = st[LINKS]
-                st[LINKS] += 1
+            if right <= IS_OUTPUT and (nodes[row, LEFT] >= 0 or nodes[row, LEFT] == HOLE):
+                link = push_link(links, st, (nodes[row, POS] << bits) | (IS_OUTPUT - right), link)
                 depth += 1
                 node = nodes[row, LEFT]
+                if node == HOLE:
+                    node = runs_below(links, link)
+                    link = push_link(links, st, CLOSES, link)
                 continue
             if write:
                 if st[MATCHES] + 1 >= matches.shape[1] or st[PLACES] + size > places.shape[0]:
@@ -371,8 +407,9 @@ def enumerate_recent(nodes, st, outs, heap, links, matches, places, write, limit
                     places[at] = (nodes[row, POS] << bits) | (IS_OUTPUT - right)
                     at += 1
                 while link >= 0:
-                    places[at] = links[link, 0]
-                    at += 1
+                    if links[link, 0] >= 0:
+                        places[at] = links[link, 0]
+                        at += 1
                     link = links[link, 1]
                 m = st[MATCHES]
                 matches[0, m] = nodes[row, MAX]
