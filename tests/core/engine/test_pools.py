@@ -150,6 +150,31 @@ def laws_hold(seeds: Iterable[int], patterns: Any) -> int:
     return pools
 
 
+@pytest.mark.parametrize("block", range(2))
+def test_a_limit_has_the_latest_starts(block: int) -> None:
+    """Of each event as many matches as there are, up to the limit; none twice, and none that began before another."""
+    limits = 0
+    for seed in range(block * 40, block * 40 + some(40)):
+        text, events = drawn(random.Random(seed), KEPT)
+        if "CONSUME" in text:
+            continue
+        found, every = (_by_end(ceql.compile(query).run(events)) for query in (text + " LIMIT 2", text))
+        assert found.keys() == every.keys(), text
+        for end, few in found.items():
+            assert len(few) == len(set(few)) == min(2, len(every[end])) and set(few) <= set(every[end]), text
+            assert [start for start, *_ in few] == sorted((start for start, *_ in every[end]), reverse=True)[:2], text
+            limits += len(every[end]) > 2
+    assert limits >= 2
+
+
+def _by_end(matches: Any) -> dict[int, list[tuple[int, ...]]]:
+    """For each event the matches that end there, each with its start first; those that began last come first."""
+    found: dict[int, list[tuple[int, ...]]] = {}
+    for start, end, *at in places(matches):
+        found.setdefault(end, []).append((start, *at))
+    return {end: sorted(few, key=lambda match: -match[0]) for end, few in found.items()}
+
+
 def test_explain_says_how_runs_are_kept() -> None:
     def line(condition: str, select: str = "*") -> str:
         text = f"SELECT {select} FROM S WHERE (A AS a ; B AS b ; C AS c) FILTER {condition}"

@@ -540,8 +540,8 @@ def automaton_of(program: Program, codes: Codes) -> GuardedAutomaton:
 
 
 def may_keep(program: Program) -> bool:
-    """True if pools may have several steps: matches are listed or counted at the events that complete them, or only
-    these events are asked for."""
+    """True if pools may have several steps: matches are found at the events that complete them, or only these events
+    are asked for."""
     return kernel_order(program) in (KEEP_ALL, ENDS)
 
 
