@@ -108,6 +108,8 @@ def alerts_kept(name: str, text: str, **rule: Any) -> Kept:
 AUTO = Settings(evaluator="auto")
 SEQUENCE = "SELECT * WHERE A AS a ; B AS b ; C AS c WITHIN 12 EVENTS"
 GUARDED = "SELECT * WHERE (A AS a ; B AS b ; C AS c) FILTER a.v < c.v AND a.n = b.n WITHIN 12 SECONDS"
+AGAIN = "SELECT * WHERE (A AS a ; B+ AS b ; C AS c) FILTER c.time > a.time + a.v AND c.time < a.time + 20"
+"""With a value for each run, so that events move many at once."""
 SUMS = "SELECT COUNT(*) AS k, SUM(a.v - 2) AS s, AVG(b.v / 2) AS m, MIN(b.v) AS lo"
 CEQL = [
     ceql_kept("deterministic", SEQUENCE),
@@ -127,6 +129,7 @@ CEQL = [
     ceql_kept("questions", "SELECT * WHERE (A AS a ; B AS b ; C AS c) FILTER a.v + b.v > c.v WITHIN 12 EVENTS"),
     ceql_kept("texts", "SELECT * WHERE (A AS a ; B AS b) FILTER a.n != b.n AND a.v <= b.v WITHIN 12 EVENTS"),
     ceql_kept("row sets", "SELECT * WHERE (A AS a ; B+ AS b ; C AS c) FILTER AVG(b.v) < c.v WITHIN 10 EVENTS"),
+    ceql_kept("compared again", f"{AGAIN} WITHIN 40 EVENTS"),
     ceql_kept("ordered texts", "SELECT * WHERE (A AS a ; B AS b) FILTER a.n < b.n WITHIN 12 EVENTS"),
     ceql_kept("fallback", SEQUENCE, settings=Settings(automaton_bytes=0)),
     ceql_kept("absence at the end", "SELECT * WHERE A AS a ; B AS b ; NOT D WITHIN 8 EVENTS"),
@@ -143,6 +146,7 @@ CEQL = [
     ceql_kept("groups, nodes", f"{SUMS} WHERE (A AS a ; B AS b) FILTER a.v < b.v PARTITION BY [n] GROUP BY KEY"),
     alerts_kept("alerts", SEQUENCE),
     alerts_kept("alerts, registers", GUARDED),
+    alerts_kept("alerts, compared again", f"{AGAIN} WITHIN 40 EVENTS"),
     alerts_kept("alerts, row sets", "SELECT * WHERE (A AS a ; B+ AS b ; C AS c) FILTER AVG(b.v) < c.v WITHIN 9 EVENTS"),
     alerts_kept("alerts, absence", "SELECT * WHERE A AS a ; B AS b ; NOT D WITHIN 8 EVENTS"),
     alerts_kept("alerts, thresholds", "SELECT * WHERE A ; B PARTITION BY [n] WITHIN 9 SECONDS CONSUME BY PARTITION",

@@ -403,12 +403,10 @@ class GuardedAutomaton:
             index, _ = self._index(frozenset([q]))
             values = self.pooled_values(q)
             if any(q in states for states in self.families):
-                found = (
-                    f"a tree by the {values} value{'s' * (values > 1)} compared, which later events compare again:"
-                    " O(log² n) an event, of n runs"
-                    + (f", if these go together, at most O(n^{values - 1}/{values} log n)" if values > 1 else "")
-                    + ", once it would move more than a few"
-                )
+                found = "a tree by the value" if values == 1 else f"a tree by the {values} values"
+                found += " compared, which later events compare again: O(log² n) an event, of n runs"
+                found += "" if values == 1 else f", if these go together, at most O(n^{values - 1}/{values} log n)"
+                found += ", once it would move more than a few"
             elif values == 1:
                 found = "a tree by the value compared: O(log n) an event, of n runs, once it would move more than a few"
             elif values:
