@@ -7,7 +7,6 @@ from __future__ import annotations
 from spaseq.core.jit import hot, kernel
 from spaseq.core.tecs.kernels.after_match import drop_dead_sources, finish_after
 from spaseq.core.tecs.kernels.frontiers import apply_best, enumerate_earliest, enumerate_recent, reserve_runs
-from spaseq.core.tecs.kernels.kept_ranges import apply_tags
 from spaseq.core.tecs.kernels.layout import (
     AS_NODES,
     CONSUME_ANY,
@@ -235,19 +234,15 @@ def finish_event(structure, output, recent, after):
 def apply_planned(structure, runs, count, position, low, dead_before, order, after, pools):
     """`apply_moves`, `apply_best` or `apply_starts`, once there is room; else the status that asks for it."""
     nodes, cells, entries, st, checks, moves, outs = structure
-    if order != ENDS and runs is None:
-        more = 0 if pools is None else 6 * MELD_DEPTH + 24
-        status = reserve(nodes, entries, st, checks, position, dead_before, count + 1, more)
-        if status != DONE:
-            return status
-    if pools is not None:
-        apply_tags(pools.kept, pools, nodes, st, moves, count, position, low)
     if order == ENDS:
         apply_starts(nodes, cells, st, moves, count, position, low, outs, pools)
         return DONE
     if runs is None:
-        apply_moves(nodes, cells, entries, st, moves, count, position, low, outs, pools)
-        return DONE
+        more = 0 if pools is None else 6 * MELD_DEPTH + 24
+        status = reserve(nodes, entries, st, checks, position, dead_before, count + 1, more)
+        if status == DONE:
+            apply_moves(nodes, cells, entries, st, moves, count, position, low, outs, pools)
+        return status
     status = reserve_runs(nodes, cells, entries, st, checks, moves, count, position, dead_before, runs, outs)
     if status != DONE:
         return status

@@ -84,7 +84,7 @@ def absorbed_nodes(steps):
     return (steps * (steps + 1) + steps) * (MELD_NODES + 1)
 
 
-@kernel
+@hot
 def join_suffixes(nodes, st, some, others):
     """A safe node for the suffixes of the nodes `some` and `others`, NIL for none."""
     if some < 0:
@@ -144,7 +144,7 @@ def settle(kept, rows, nodes, st, row, steps, low):
         settle_row(rows, nodes, st, row, steps, low)
 
 
-@kernel
+@hot
 def mark(nodes, st, before, label, position):
     """The suffix of an event at `position`, under `label`, behind the suffixes `before`, HOLE for none."""
     if st[STARTS_ONLY]:
@@ -166,7 +166,7 @@ def tag_row(rows, nodes, st, row, first, i, j, label, position):
         rows[row, first + pair_of(h, j)] = join_suffixes(nodes, st, rows[row, first + pair_of(h, j)], added)
 
 
-@kernel
+@hot
 def pieces_at(rows, nodes, st, row, runs, suffixes, step, low, pieces, count):
     """Adds what a row has at a step to the pieces: their number then, at most PIECES_OF_STEP more.
 

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from spaseq.core.jit import kernel
+from spaseq.core.jit import hot, kernel
 from spaseq.core.tecs.kernels.boxes import (
     ACROSS,
     APART,
@@ -70,7 +70,7 @@ from spaseq.core.tecs.kernels.layout import (
 from spaseq.core.tecs.kernels.pools import fold_pieces, has_room, live_child, raise_top, value_column
 
 
-@kernel
+@hot
 def begin_walk(pools, cell, low):
     """Puts the root of a pool on `pools.ways`, with its level and its relation to `pools.box`: the number of rows to be
     visited, 0 if nothing is in the box."""
@@ -82,7 +82,7 @@ def begin_walk(pools, cell, low):
     return 0 if related == APART else 1
 
 
-@kernel
+@hot
 def push_children(pools, row, level, values, low, todo):
     """Puts the live children of a row at `level` that have something in `pools.box` on `pools.ways`: the number of rows
     then."""

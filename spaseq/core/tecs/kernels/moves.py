@@ -7,6 +7,7 @@ from __future__ import annotations
 from spaseq.core.jit import hot, inline
 from spaseq.core.tecs.kernels.boxes import cut_rows, enter_pool
 from spaseq.core.tecs.kernels.heaps import add_heap, add_to_heap, tie_entries
+from spaseq.core.tecs.kernels.kept_ranges import apply_tags
 from spaseq.core.tecs.kernels.layout import (
     CUT,
     DEPTH,
@@ -54,6 +55,8 @@ def apply_moves(nodes, cells, entries, st, moves, count, position, low, outs, po
     the roots of the accepted runs and their tags. Precondition: `reserve` returned DONE for `count` moves. With
     `pools`, lists have two entries at most (`heaps`).
     """
+    if pools is not None:
+        apply_tags(pools.kept, pools, nodes, st, moves, count, position, low)
     for i in range(count):
         move = moves[i]
         cell = move[SOURCE]
@@ -135,6 +138,8 @@ def apply_starts(nodes, cells, st, moves, count, position, low, outs, pools):
     match ends at an event if an accepting transition fires from a cell whose greatest start is alive. `outs[0]`
     receives the greatest start among these moves, and the tag of one that has it. O(moves).
     """
+    if pools is not None:
+        apply_tags(pools.kept, pools, nodes, st, moves, count, position, low)
     for i in range(count):
         move = moves[i]
         if move[SOURCE] in (RANGE, TAG):
