@@ -40,7 +40,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     (tmp_path / "q.ceql").write_text(_EXPLOSION)
     (tmp_path / "e.csv").write_text("type\n" + "A\n" * 200)
     (tmp_path / "long.ceql").write_text(_LONG)
-    (tmp_path / "many.csv").write_text("type\n" + "A\n" * 200_000)
+    (tmp_path / "many.csv").write_text("type\n" + "A\n" * 1_000_000)
     (tmp_path / "q.rq").write_text(_DENSE)
     lines = (f'<urn:g{i}> <urn:e#p> "{i}" .\n' for i in range(200))
     (tmp_path / "s.nt").write_text("".join(lines))
