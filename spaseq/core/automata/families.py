@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from itertools import combinations
 from typing import NamedTuple
 
 _MOST_SETS = 64
@@ -33,15 +32,18 @@ def find_ways(
     while todo:
         states = todo.pop()
         for bundles in bundles_of(states):
-            for count in range(1, len(bundles) + 1):
-                for chosen in combinations(bundles, count):
-                    if all(fit(one[0], other[0]) for one, other in combinations(chosen, 2)):
-                        fired = tuple(i for bundle in chosen for i in bundle)
-                        way = Way(states, fired, target_of(fired))
-                        found.append(way)
-                        if way.target and way.target not in known:
-                            known.add(way.target)
-                            todo.append(way.target)
+            choices: list[tuple[tuple[int, ...], ...]] = [()]
+            for bundle in bundles:
+                choices += [(*some, bundle) for some in choices if all(fit(bundle[0], other[0]) for other in some)]
+                if len(choices) > _MOST_SETS:
+                    return []
+            for chosen in choices[1:]:
+                fired = tuple(i for bundle in chosen for i in bundle)
+                way = Way(states, fired, target_of(fired))
+                found.append(way)
+                if way.target and way.target not in known:
+                    known.add(way.target)
+                    todo.append(way.target)
             if len(known) > _MOST_SETS or len(found) > 16 * _MOST_SETS:
                 return []
     return found

@@ -189,6 +189,14 @@ def test_explain_says_how_runs_are_kept() -> None:
     assert "equality" in line("b.p = a.p") and "one by one" in line("b.p + a.p > 3")
 
 
+@pytest.mark.parametrize("marks", ["", "[p > 1]"], ids=["apart", "together"])
+def test_many_alternatives_are_no_product_of_all(marks: str) -> None:
+    """Forty ways to take an event: those that may fire together are not all subsets of them."""
+    ways = " OR ".join(f"(T{n} AS x{n} FILTER x{n}[p > {n}])" if marks else f"T{n}" for n in range(40))
+    text = f"SELECT * FROM S WHERE (A AS a ; ({ways}) ; C AS c) FILTER c.p > a.p"
+    assert "runs in state 1" in ceql.compile(text).explain()
+
+
 def test_pools_begin_where_an_event_moves_many(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(pooled, "FROM", 8)
     session = ceql.compile("SELECT * FROM S WHERE (A AS a ; B AS b ; C AS c) FILTER b.p > a.p").open()
