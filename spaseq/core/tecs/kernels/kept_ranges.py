@@ -121,13 +121,17 @@ def settle_range(pools, nodes, st, checks, cell, low):
 
 @kernel
 def tag_range(pools, nodes, st, move, position, low):
-    """Does a TAG move, behind `settle_range`: at most `settled_nodes` new nodes for each row that it counted."""
+    """Does a TAG move, behind `settle_range`: at most twice `settled_nodes` new nodes for each row that it counted.
+
+    A row on the way is settled once more. An earlier move of the event may have tagged it, and its own suffixes must
+    not be taken for older ones than that tag.
+    """
     rows, ways, box = pools.rows, pools.ways, pools.box
     cell, i, j, label = move[M_HEAD], move[M_POOLED], move[M_SKIP_POOLED], move[M_LABEL]
     for number in range(DIMENSIONS):
         box[number, B_LEAST] = move[M_VALUE + number]
         box[number, B_GREATEST] = move[M_SKIP_VALUE + number]
-    values = pools.trees[cell, T_VALUES]
+    values, steps = pools.trees[cell, T_VALUES], pools.trees[cell, T_STEPS]
     todo = begin_walk(pools, cell, low)
     while todo > 0:
         todo -= 1
@@ -135,6 +139,7 @@ def tag_range(pools, nodes, st, move, position, low):
         if ways[todo, 2] == INSIDE:
             tag_row(rows, nodes, st, row, P_TAGS, i, j, label, position)
             continue
+        settle_row(rows, nodes, st, row, steps, low)
         rows[row, P_STALE] |= 1 << j
         if is_within(rows, row, values, box):
             tag_row(rows, nodes, st, row, P_OWN, i, j, label, position)
@@ -167,7 +172,7 @@ def plan_tag(kept, pools, nodes, st, checks, cell, low, move, label, i, j):
         count = settle_range(pools, nodes, st, checks, cell, low)
         if count < 0:
             return np.int64(-count)
-        st[TAGGED] += count * settled_nodes(pools.trees[cell, T_STEPS])
+        st[TAGGED] += 2 * count * settled_nodes(pools.trees[cell, T_STEPS])
         move[SOURCE] = TAG
         move[MARK_TO] = NIL
         move[MARK_ACCEPTS] = 0
