@@ -150,6 +150,27 @@ def laws_hold(seeds: Iterable[int], patterns: Any) -> int:
     return pools
 
 
+@pytest.mark.parametrize(
+    ("pattern", "condition"),
+    [
+        ("A AS a ; B AS b", "b.p < a.p"),
+        ("A AS a ; B AS b", "b.p < a.p AND b.k < a.k"),
+        ("A AS a ; B AS b ; C AS c", "c.p < a.p"),
+    ],
+)
+def test_runs_enter_behind_a_snapshot_wherever_it_is(pattern: str, condition: str) -> None:
+    rng = random.Random(7)
+    events = [{"type": rng.choice("AABBC"), "p": rng.randrange(40), "k": rng.randrange(99)} for _ in range(60)]
+    query = ceql.compile(f"SELECT * FROM S WHERE ({pattern}) FILTER {condition} WITHIN 30 EVENTS")
+    expected = places(query.run(events))
+    assert len(expected) > 20
+    for cut in range(1, len(events)):
+        session = query.open()
+        found = list(session.push(events[:cut]))
+        session = query.open(session.snapshot())
+        assert places([*found, *session.push(events[cut:]), *session.close()]) == expected, cut
+
+
 @pytest.mark.parametrize("block", range(2))
 def test_a_limit_has_the_latest_starts(block: int) -> None:
     """Of each event as many matches as there are, up to the limit; none twice, and none that began before another."""

@@ -187,14 +187,15 @@ class RunPools:
         self, pools: k.Pools, owners: np.ndarray, lows: np.ndarray, counts: np.ndarray,
         values: np.ndarray | None = None,
     ) -> None:  # fmt: skip
-        """Makes the trees of live rows anew. `counts`: int64 (cells,), how many values the rows of each pool have;
-        `values`: other ones, if given, as those of `values()`."""
+        """Makes the trees of live rows of one step anew. `counts`: int64 (cells,), how many values the rows of each pool
+        have; `values`: other ones, if given, as those of `values()`."""
         rows = np.flatnonzero(owners >= 0)
         if values is not None:
             self._rows[rows[:, None], self._value_columns] = values
         rows = rows[np.argsort(-self._rows[rows, k.P_START], kind="stable")]
         self._trees[:] = k.NIL
         self._trees[: len(counts), k.T_VALUES] = counts
+        self._trees[:, k.T_STEPS] = 0
         done = 0
         while done < len(rows):
             arena = self._arena

@@ -130,7 +130,7 @@ POOL_COLUMNS = 5 + DIMENSIONS
 T_ROOT = 0
 T_TOP = 1  # the highest level at which two rows of the tree differ, NIL if none do: with one value, a bit
 T_VALUES = 2  # how many values its rows have
-T_STEPS = 3  # how many steps, NIL if its rows are of one
+T_STEPS = 3  # how many steps, 0 if its rows are of one, NIL for no tree yet
 TREE_COLUMNS = 4
 
 # columns of `Pools.box`
