@@ -187,7 +187,7 @@ class RunPools:
         self, pools: k.Pools, owners: np.ndarray, lows: np.ndarray, counts: np.ndarray,
         values: np.ndarray | None = None,
     ) -> None:  # fmt: skip
-        """Makes the trees of live rows of one step anew. `counts`: int64 (cells,), how many values the rows of each pool
+        """Makes the trees of live rows of one step anew. `counts`: int64 (cells,), how many values the rows of a pool
         have; `values`: other ones, if given, as those of `values()`."""
         rows = np.flatnonzero(owners >= 0)
         if values is not None:
