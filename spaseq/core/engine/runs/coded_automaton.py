@@ -538,9 +538,9 @@ def automaton_of(program: Program, codes: Codes) -> GuardedAutomaton:
 
 
 def may_keep(program: Program) -> bool:
-    """True if pools may have several steps: matches are found at the events that complete them, or only these events
-    are asked for."""
-    return kernel_order(program) in (KEEP_ALL, ENDS)
+    """True if pools may have several steps: matches are found at the events that complete them, or added up, or only
+    these events are asked for."""
+    return kernel_order(program) in (KEEP_ALL, ENDS) or program.adds_nodes
 
 
 def may_pool(program: Program) -> bool:

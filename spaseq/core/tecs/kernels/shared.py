@@ -86,9 +86,10 @@ def visit_below(nodes, st, stack, below, root, places, write):
     the node. O(nodes that are not known).
 
     With `write` each node that is visited, children first, gets the next number and two places. These are the numbers
-    of its children. An output node has the number of the node below, and -1 less its own place. A node of which one
-    side is dead has the number of the other side, and a bottom node has 0. Minus a status if an array is full, or the
-    number of events is above MOST_COUNTED; what is known so far stays. There are no products with `write`.
+    of its children. An output node has the number of the node below, and -1 less its own place; a product has -1 less
+    the number of its runs, and the number of the suffixes. A node of which one side is dead has the number of the other
+    side, and what is below the last output node has 0. Minus a status if an array is full, or the number of events is
+    above MOST_COUNTED; what is known so far stays.
     """
     mask = nodes.shape[0] - 1
     low = st[LOW]
@@ -132,8 +133,10 @@ def visit_below(nodes, st, stack, below, root, places, write):
             at = st[PLACES]
             if at + 4 > places.shape[0]:
                 return np.int64(-FLUSH)
-            places[at] = value
-            places[at + 1] = other if forks else -1 - ((nodes[row, POS] << st[LABEL_BITS]) | (IS_OUTPUT - right))
+            places[at] = -1 - value if product else value
+            places[at + 1] = other
+            if not forks and not product:
+                places[at + 1] = -1 - ((nodes[row, POS] << st[LABEL_BITS]) | (IS_OUTPUT - right))
             st[PLACES] = at + 2
             st[NUMBERED] += 1
             value = st[NUMBERED]

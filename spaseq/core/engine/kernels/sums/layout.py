@@ -104,7 +104,8 @@ class Nodes(NamedTuple):
     """Nodes that were written for aggregates (`spaseq.core.tecs.kernels.shared`), in parts, a root to each.
 
     `pairs` int64 (n, 2): the numbers of two children. An output node has the number of the node below, and -1 less the
-    place that it marks: a position above `bits` bits of its label. Part i has the pairs from `offsets[i]` on, int64
+    place that it marks: a position above `bits` bits of its label. A product has -1 less the number of its runs, and
+    the number of their suffixes. Part i has the pairs from `offsets[i]` on, int64
     (m + 1,); the last of them has the number `last[i]`, int64 (m,). `roots` int64 (m,): the number of the root whose
     matches end at `ends[i]`, or NIL if the next part has more of its nodes.
     """

@@ -4,7 +4,7 @@
 # Types of arguments are in the docstrings: numba infers its own.
 from __future__ import annotations
 
-from spaseq.core.engine.kernels.sums.rows import add_marked, add_row, copy_row
+from spaseq.core.engine.kernels.sums.rows import add_marked, add_product, add_row, copy_row
 from spaseq.core.jit import kernel
 
 
@@ -32,6 +32,9 @@ def add_nodes(nodes, values, weights, which, takes, added, found):
                 label = (-1 - other) & ((1 << bits) - 1)
                 values.ints[number, 0] = 0
                 add_marked(values, number, values, below, added, takes, label, weights, which[i])
+            elif below < 0:
+                values.ints[number, 0] = 0
+                add_product(values, number, values, -1 - below, values, other, added)
             else:
                 copy_row(values, number, values, below)
                 add_row(values, number, values, other, added)
