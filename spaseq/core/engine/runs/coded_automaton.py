@@ -538,9 +538,10 @@ def automaton_of(program: Program, codes: Codes) -> GuardedAutomaton:
 
 
 def may_keep(program: Program) -> bool:
-    """True if pools may have several steps: matches are found at the events that complete them, or added up, or only
-    these events are asked for."""
-    return kernel_order(program) in (KEEP_ALL, ENDS) or program.adds_nodes
+    """True if pools may have several steps: nothing looks for the best matches below a node, in which products would
+    have to be walked through."""
+    order = kernel_order(program)
+    return order in (KEEP_ALL, ENDS) or program.adds_nodes or (order == KEEP_OPEN and program.chosen is None)
 
 
 def may_pool(program: Program) -> bool:

@@ -4,8 +4,8 @@ A tECS prunes by the maximum start: a node tells only that some match starts lat
 windows close, those that start early come first, and the maximum gives no information on them. So `measure` computes
 two starts, for a bound on the starts and each node below a root that has starts on both sides of it. They are the
 greatest start below the bound and the least start from it on. Nodes whose maximum lies below the bound need nothing:
-their maximum is the answer. Each node is measured once for a bound, however many roots lead to it. O(nodes measured),
-without recursion.
+their maximum is the answer. A product has the starts of its runs; no node of its suffixes is measured. Each node is
+measured once for a bound, however many roots lead to it. O(nodes measured), without recursion.
 
 `rank_roots` finds the best run below roots, for NEXT or LAST ([CEL] §4), among those that start in a range. Both orders
 compare two runs by one element of their symmetric difference. So equal ends of two runs change nothing, and the best
@@ -28,7 +28,9 @@ from spaseq.core.tecs.kernels.layout import (
     FOUND,
     GROW_TODO,
     HIGH,
+    HOLE,
     IS_OUTPUT,
+    IS_PRODUCT,
     LABEL_BITS,
     LEFT,
     LOW,
@@ -214,13 +216,16 @@ def collect_positions(nodes, reach, todo, st, progress, roots, low, found):
         if right >= 0 and nodes[row, POS] >= low:
             todo[progress[WAITING]] = right
             progress[WAITING] += 1
-        if right <= IS_OUTPUT:
+        if right == IS_PRODUCT:
+            todo[progress[WAITING]] = nodes[row, POS]
+            progress[WAITING] += 1
+        elif right <= IS_OUTPUT:
             found[progress[FOUND]] = nodes[row, POS]
             progress[FOUND] += 1
         if left >= 0:
             todo[progress[WAITING]] = left
             progress[WAITING] += 1
-        else:
+        elif left != HOLE:
             found[progress[FOUND]] = nodes[row, MAX]
             progress[FOUND] += 1
     return DONE

@@ -77,6 +77,7 @@ from spaseq.core.tecs.kernels.layout import (
     END,
     FIRST,
     FLUSH,
+    FOREVER,
     FREE,
     FREE_COUNT,
     GROW_BELOW,
@@ -453,8 +454,8 @@ def reserve(nodes, entries, st, checks, position, dead_before, moves, more):
 
 @hot
 def latest_start(nodes, reach, row, high):
-    """The greatest start of a node that a match may have: with `reach`, one below `high`."""
-    if reach is None or nodes[row, MAX] < high:
+    """The greatest start of a node that a match may have: with `reach`, one below `high`. FOREVER for suffixes."""
+    if reach is None or nodes[row, MAX] < high or nodes[row, MAX] == FOREVER:
         return nodes[row, MAX]
     return reach[row, R_BELOW]
 
