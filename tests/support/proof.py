@@ -480,6 +480,9 @@ def _toml_of(answers: Callable[[Any], Any]) -> Callable[[Any, str], str]:
 
 
 _GRAPHS = frozenset({"batch", "one by one", "snapshot"})
+_MATCHES = _GRAPHS | {"cuts"}
+_ENDS = _MATCHES | {"alerts", "pushed alerts"}
+_EVERY = _ENDS | {"chain", "tree", "auto"}
 
 KINDS = {
     "patterns": Kind(
@@ -487,10 +490,7 @@ KINDS = {
         _pattern_toml,
         frozenset({"batch", "one by one", "snapshot", "rdflib"}),
     ),
-    "ceql": _ceql(
-        strategies.wide_ceql_case, oracle.evaluate,
-        frozenset({"batch", "one by one", "cuts", "snapshot", "chain", "tree", "auto", "alerts", "pushed alerts"}),
-    ),
+    "ceql": _ceql(strategies.wide_ceql_case, oracle.evaluate, _EVERY),
     "long ceql": _ceql(
         _long_ceql, oracle.evaluate_long, frozenset({"batch", "cuts", "snapshot", "alerts", "pushed alerts"})
     ),
@@ -498,68 +498,44 @@ KINDS = {
         drawn_steps.steps_case, lambda drawn: Case("a random query", drawn.text, drawn.stream),
         lambda drawn: oracle.evaluate(oracle.replace(drawn.query, limit=None), drawn.stream), _ceql_problem,
         drawn_steps.smaller_steps, strategies.ceql_toml,
-        frozenset({"batch", "one by one", "cuts", "snapshot", "auto", "alerts", "pushed alerts"}),
+        _ENDS | {"auto"},
     ),
-    "endings": _ceql(
-        _ending, oracle.evaluate,
-        frozenset({"batch", "one by one", "cuts", "snapshot", "chain", "tree", "auto", "alerts", "pushed alerts"}),
-    ),
-    "borders": _ceql(
-        _border, oracle.evaluate,
-        frozenset({"batch", "one by one", "cuts", "snapshot", "alerts", "pushed alerts"}),
-    ),
-    "chosen": _ceql(
-        _choice, oracle.evaluate,
-        frozenset({"batch", "one by one", "cuts", "snapshot", "alerts", "pushed alerts"}),
-    ),
+    "endings": _ceql(_ending, oracle.evaluate, _EVERY),
+    "borders": _ceql(_border, oracle.evaluate, _ENDS),
+    "chosen": _ceql(_choice, oracle.evaluate, _ENDS),
     "absences": _ceql(
         _absence, oracle.evaluate,
         frozenset({"batch", "one by one", "cuts", "snapshot", "chain", "tree", "alerts", "pushed alerts"}),
     ),
-    "lasting borders": _ceql(
-        _lasting, oracle.evaluate,
-        frozenset({"batch", "one by one", "cuts", "snapshot", "alerts", "pushed alerts"}),
-    ),
+    "lasting borders": _ceql(_lasting, oracle.evaluate, _ENDS),
     "repeated": Kind(
         _repeat, lambda drawn: Case("a random query", drawn.text, drawn.stream),
         lambda drawn: oracle_repeated.evaluate(drawn.query, drawn.stream), _repeated_problem, strategies.smaller_ceql,
         lambda drawn, name: strategies.ceql_toml(drawn, name)
         + f"matches = {[[s, e, list(d), *k] for s, e, d, *k in oracle_repeated.evaluate(drawn.query, drawn.stream)]}\n",
-        frozenset({"batch", "one by one", "cuts", "snapshot", "chain", "tree", "auto", "alerts", "pushed alerts"}),
+        _EVERY,
     ),
-    "totals": _ceql(
-        drawn_totals.totals_case, oracle.evaluate,
-        frozenset({"batch", "one by one", "cuts", "snapshot", "chain", "tree", "auto", "alerts", "pushed alerts"}),
-    ),
-    "totals in steps": _ceql(
-        drawn_totals.steps_with_totals_case, oracle.evaluate,
-        frozenset({"batch", "one by one", "cuts", "snapshot", "alerts", "pushed alerts"}),
-    ),
+    "totals": _ceql(drawn_totals.totals_case, oracle.evaluate, _EVERY),
+    "totals in steps": _ceql(drawn_totals.steps_with_totals_case, oracle.evaluate, _ENDS),
     "aggregates": Kind(
         _aggregates, lambda drawn: Case("a random query", drawn.text, drawn.stream, rows=True),
         drawn_aggregates.rows, _rows_problem, drawn_aggregates.smaller_aggregates,
         lambda drawn, name: strategies.ceql_toml(drawn, name) + f"# rows = {list(drawn_aggregates.rows(drawn))}\n",
-        frozenset({"batch", "one by one", "cuts", "snapshot"}),
+        _MATCHES,
     ),
     "ordered": Kind(
         _order, lambda drawn: Case("a random query", drawn.text, drawn.stream),
         drawn_ordered.matches, _ordered_problem, drawn_ordered.smaller_ordered,
         lambda drawn, name: strategies.ceql_toml(drawn, name)
         + f"matches = {[[s, e, list(d)] for s, e, d in drawn_ordered.matches(drawn)]}\n",
-        frozenset({"batch", "one by one", "cuts", "snapshot", "chain", "auto", "alerts", "pushed alerts"}),
+        _ENDS | {"chain", "auto"},
     ),
     "earlier": _ceql(
         _earlier, oracle.evaluate,
-        frozenset({"batch", "one by one", "cuts", "snapshot", "chain", "auto", "alerts", "pushed alerts"}),
+        _ENDS | {"chain", "auto"},
     ),
-    "earlier steps": _ceql(
-        _earlier_steps, oracle.evaluate,
-        frozenset({"batch", "one by one", "cuts", "snapshot", "alerts", "pushed alerts"}),
-    ),
-    "after": _ceql(
-        strategies.after_case, oracle.evaluate,
-        frozenset({"batch", "one by one", "cuts", "snapshot", "alerts", "pushed alerts"}),
-    ),
+    "earlier steps": _ceql(_earlier_steps, oracle.evaluate, _ENDS),
+    "after": _ceql(strategies.after_case, oracle.evaluate, _ENDS),
     "valuations": Kind(
         ceql_with_matches, lambda drawn: Case("a random query", drawn.text, drawn.stream, valuations=True), _bindings,
         _bindings_problem, strategies.smaller_ceql, _bindings_toml, frozenset({"batch", "snapshot"}),
@@ -572,17 +548,14 @@ KINDS = {
     "groups": _spaseq(drawn_sequences.groups_case, _GRAPHS, drawn_sequences.smaller_sequences),
     "unordered": _spaseq(drawn_sequences.unordered_case, _GRAPHS, drawn_sequences.smaller_sequences),
     "lasting": _spaseq(drawn_sequences.lasting_case, _GRAPHS, drawn_sequences.smaller_sequences),
-    "lookups": _spaseq(
-        drawn_sequences.lookups_case, frozenset({"batch", "one by one", "cuts", "snapshot"}),
-        drawn_sequences.smaller_sequences,
-    ),
+    "lookups": _spaseq(drawn_sequences.lookups_case, _MATCHES, drawn_sequences.smaller_sequences),
     "rounds": Kind(
         drawn_rounds.rounds_case, lambda drawn: drawn.case, drawn_rounds.answers,
         _spaseq_problem, drawn_rounds.smaller_rounds, _toml_of(drawn_rounds.answers), _GRAPHS,
     ),
     "counts": Kind(
         drawn_counts.counts_case, lambda drawn: drawn.case, drawn_counts.answers, _spaseq_problem,
-        drawn_counts.smaller_counts, _toml_of(drawn_counts.answers), _GRAPHS | {"cuts"},
+        drawn_counts.smaller_counts, _toml_of(drawn_counts.answers), _MATCHES,
     ),
     "long spaseq": _spaseq(strategies.long_spaseq_case, frozenset({"batch", "snapshot"})),
 }  # fmt: skip
