@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
@@ -22,6 +22,12 @@ ARGUMENTS: dict[str, Callable[[dict[str, Any]], Any]] = {
     "({}.a - 3)": lambda e: None if e.get("a") is None else e["a"] - 3,
     "{}.a * {}.b": lambda e: None if None in (e.get("a"), e.get("b")) else e["a"] * e["b"],
 }
+PRICES: dict[str, Callable[[dict[str, Any]], Any]] = {
+    "{}.p": lambda e: e.get("p"),
+    "({}.p - 3)": lambda e: None if e.get("p") is None else e["p"] - 3,
+    "{}.p * {}.k": lambda e: None if None in (e.get("p"), e.get("k")) else e["p"] * e["k"],
+}
+"""Arguments of aggregates, for the events of `drawn_orders`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +82,7 @@ def _draw(rng: random.Random) -> AggregatesCase:
     query = replace(base.query, select=None, limit=None, ending=None, patience=None, strategy=strategy)
     base = CeqlCase(query, drawn_totals.with_decimals(rng, base.events))
     names = [name for name in sorted(variables_of(query.formula)) if ">" not in name]
-    columns = [_column(rng, names) for _ in range(rng.choice((1, 2, 3)))]
+    columns = [draw_column(rng, names) for _ in range(rng.choice((1, 2, 3)))]
     by_key, by_time = bool(query.partition) and rng.random() < 0.5, _is_timed(base) and rng.random() < 0.5
     by = [*(["KEY"] if by_key else []), *([rng.choice(list(LENGTHS))] if by_time else [])]
     return AggregatesCase(base, tuple(columns), ", ".join(by) or "EVENT")
@@ -86,12 +92,13 @@ def _is_timed(base: CeqlCase) -> bool:
     return bool(base.events) and "time" in dict(base.events[0])
 
 
-def _column(rng: random.Random, names: list[str]) -> tuple[str, str, str]:
+def draw_column(rng: random.Random, names: list[str], arguments: Mapping[str, Any] = ARGUMENTS) -> tuple[str, str, str]:
+    """An aggregate of the events of one of these variables, or COUNT(*)."""
     if not names or rng.random() < 0.3:
         return ("COUNT", "", "")
     function, name = rng.choice(FUNCTIONS), rng.choice(names)
     events = function == "COUNT" and rng.random() < 0.5
-    return (function, name, "" if events else rng.choice(list(ARGUMENTS)))
+    return (function, name, "" if events else rng.choice(list(arguments)))
 
 
 def rows(drawn: AggregatesCase) -> Counter[Any]:
@@ -128,7 +135,7 @@ def _value(column: tuple[str, str, str], group: set[Any], stream: list[dict[str,
     events = [stream[i] for _, _, _, taken in group for x, at in taken if x == variable for i in at]
     if not argument:
         return len(events)
-    values = [v for v in map(ARGUMENTS[argument], events) if v is not None]
+    values = [v for v in map({**ARGUMENTS, **PRICES}[argument], events) if v is not None]
     if function == "COUNT":
         return len(values)
     if not values:

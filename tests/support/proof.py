@@ -36,6 +36,7 @@ from tests.support import (
     drawn_counts,
     drawn_earlier,
     drawn_ordered,
+    drawn_orders,
     drawn_repeated,
     drawn_rounds,
     drawn_sequences,
@@ -59,7 +60,8 @@ class Kind:
 
     `draw` gives a query, `case` its form for the roads, `expected` the answers by definition. `problem` gives the
     difference of a road's answers from these (empty: none). `smaller` gives the queries with a part less, `toml` a case
-    for `cases/`. `often`: the roads of every seed; the others take one seed of `SELDOM`.
+    for `cases/`. `often`: the roads of every seed; the others take one seed of `SELDOM`. `around` gives what is set
+    while the query of a seed is compared.
     """
 
     draw: Callable[[random.Random], Any]
@@ -69,8 +71,14 @@ class Kind:
     smaller: Callable[[Any], Iterator[Any]]
     toml: Callable[[Any, str], str]
     often: frozenset[str]
+    around: Callable[[int], contextlib.AbstractContextManager[None]] = lambda seed: contextlib.nullcontext()
 
 
+_GRAPHS = frozenset({"batch", "one by one", "snapshot"})
+_MATCHES = _GRAPHS | {"cuts"}
+_ENDS = _MATCHES | {"alerts", "pushed alerts"}
+_EVERY = _ENDS | {"chain", "tree", "auto"}
+"""The roads of every seed, by what they give."""
 SELDOM = 10
 SHRINKING = 400
 """Smaller queries that are tried for a difference."""
@@ -128,7 +136,8 @@ def check(kind: str, seeds: Sequence[int], only: Sequence[str] = (), spark: Any 
     with tempfile.TemporaryDirectory() as folder:
         for seed in seeds:
             report.drawn += 1
-            _check(KINDS[kind], f"{kind} {seed}", only, _Riding(seed, Path(folder), spark), report)
+            with KINDS[kind].around(seed):
+                _check(KINDS[kind], f"{kind} {seed}", only, _Riding(seed, Path(folder), spark), report)
     return report
 
 
@@ -315,6 +324,11 @@ def _choice(rng: random.Random) -> strategies.CeqlCase:
     return _not_refused(drawn_chosen.chosen_case, rng)
 
 
+def _orders(rng: random.Random) -> strategies.CeqlCase:
+    """A query that is not refused."""
+    return _not_refused(drawn_orders.orders_case, rng)
+
+
 def _lasting(rng: random.Random) -> strategies.CeqlCase:
     """A query that is not refused, with a NOT for a time. As a rule its NOTs leave matches out."""
     while True:
@@ -359,14 +373,22 @@ def _not_refused(draw: Callable[[random.Random], strategies.CeqlCase], rng: rand
 # -- aggregates over matches
 
 
-def _aggregates(rng: random.Random) -> drawn_aggregates.AggregatesCase:
-    while True:
-        case = drawn_aggregates.aggregates_case(rng)
-        try:
-            ceql.compile(case.text)
-        except (UnsupportedFeature, BudgetExceeded):
-            continue
-        return case
+def _aggregates(draw: Callable[[random.Random], drawn_aggregates.AggregatesCase]) -> Kind:
+    def one(rng: random.Random) -> drawn_aggregates.AggregatesCase:
+        while True:
+            case = draw(rng)
+            try:
+                ceql.compile(case.text)
+            except (UnsupportedFeature, BudgetExceeded):
+                continue
+            return case
+
+    return Kind(
+        one, lambda drawn: Case("a random query", drawn.text, drawn.stream, rows=True),
+        drawn_aggregates.rows, _rows_problem, drawn_aggregates.smaller_aggregates,
+        lambda drawn, name: strategies.ceql_toml(drawn, name) + f"# rows = {list(drawn_aggregates.rows(drawn))}\n",
+        _MATCHES,
+    )  # fmt: skip
 
 
 def _rows_problem(drawn: Any, expected: Counter[Any], road: Road, found: Counter[Any]) -> str:
@@ -479,18 +501,13 @@ def _toml_of(answers: Callable[[Any], Any]) -> Callable[[Any, str], str]:
     )
 
 
-_GRAPHS = frozenset({"batch", "one by one", "snapshot"})
-
 KINDS = {
     "patterns": Kind(
         graph_patterns.pattern_case, PatternCase.case, _pattern_answers, _pattern_problem, graph_patterns.smaller,
         _pattern_toml,
         frozenset({"batch", "one by one", "snapshot", "rdflib"}),
     ),
-    "ceql": _ceql(
-        strategies.wide_ceql_case, oracle.evaluate,
-        frozenset({"batch", "one by one", "cuts", "snapshot", "chain", "tree", "auto", "alerts", "pushed alerts"}),
-    ),
+    "ceql": _ceql(strategies.wide_ceql_case, oracle.evaluate, _EVERY),
     "long ceql": _ceql(
         _long_ceql, oracle.evaluate_long, frozenset({"batch", "cuts", "snapshot", "alerts", "pushed alerts"})
     ),
@@ -498,68 +515,41 @@ KINDS = {
         drawn_steps.steps_case, lambda drawn: Case("a random query", drawn.text, drawn.stream),
         lambda drawn: oracle.evaluate(oracle.replace(drawn.query, limit=None), drawn.stream), _ceql_problem,
         drawn_steps.smaller_steps, strategies.ceql_toml,
-        frozenset({"batch", "one by one", "cuts", "snapshot", "auto", "alerts", "pushed alerts"}),
+        _ENDS | {"auto"},
     ),
-    "endings": _ceql(
-        _ending, oracle.evaluate,
-        frozenset({"batch", "one by one", "cuts", "snapshot", "chain", "tree", "auto", "alerts", "pushed alerts"}),
-    ),
-    "borders": _ceql(
-        _border, oracle.evaluate,
-        frozenset({"batch", "one by one", "cuts", "snapshot", "alerts", "pushed alerts"}),
-    ),
-    "chosen": _ceql(
-        _choice, oracle.evaluate,
-        frozenset({"batch", "one by one", "cuts", "snapshot", "alerts", "pushed alerts"}),
-    ),
+    "endings": _ceql(_ending, oracle.evaluate, _EVERY),
+    "borders": _ceql(_border, oracle.evaluate, _ENDS),
+    "chosen": _ceql(_choice, oracle.evaluate, _ENDS),
     "absences": _ceql(
         _absence, oracle.evaluate,
         frozenset({"batch", "one by one", "cuts", "snapshot", "chain", "tree", "alerts", "pushed alerts"}),
     ),
-    "lasting borders": _ceql(
-        _lasting, oracle.evaluate,
-        frozenset({"batch", "one by one", "cuts", "snapshot", "alerts", "pushed alerts"}),
-    ),
+    "lasting borders": _ceql(_lasting, oracle.evaluate, _ENDS),
     "repeated": Kind(
         _repeat, lambda drawn: Case("a random query", drawn.text, drawn.stream),
         lambda drawn: oracle_repeated.evaluate(drawn.query, drawn.stream), _repeated_problem, strategies.smaller_ceql,
         lambda drawn, name: strategies.ceql_toml(drawn, name)
         + f"matches = {[[s, e, list(d), *k] for s, e, d, *k in oracle_repeated.evaluate(drawn.query, drawn.stream)]}\n",
-        frozenset({"batch", "one by one", "cuts", "snapshot", "chain", "tree", "auto", "alerts", "pushed alerts"}),
+        _EVERY,
     ),
-    "totals": _ceql(
-        drawn_totals.totals_case, oracle.evaluate,
-        frozenset({"batch", "one by one", "cuts", "snapshot", "chain", "tree", "auto", "alerts", "pushed alerts"}),
-    ),
-    "totals in steps": _ceql(
-        drawn_totals.steps_with_totals_case, oracle.evaluate,
-        frozenset({"batch", "one by one", "cuts", "snapshot", "alerts", "pushed alerts"}),
-    ),
-    "aggregates": Kind(
-        _aggregates, lambda drawn: Case("a random query", drawn.text, drawn.stream, rows=True),
-        drawn_aggregates.rows, _rows_problem, drawn_aggregates.smaller_aggregates,
-        lambda drawn, name: strategies.ceql_toml(drawn, name) + f"# rows = {list(drawn_aggregates.rows(drawn))}\n",
-        frozenset({"batch", "one by one", "cuts", "snapshot"}),
-    ),
+    "totals": _ceql(drawn_totals.totals_case, oracle.evaluate, _EVERY),
+    "totals in steps": _ceql(drawn_totals.steps_with_totals_case, oracle.evaluate, _ENDS),
+    "aggregates": _aggregates(drawn_aggregates.aggregates_case),
+    "orders": replace(_ceql(_orders, oracle.evaluate, _ENDS), around=drawn_orders.pools_of),
+    "order aggregates": replace(_aggregates(drawn_orders.order_aggregates_case), around=drawn_orders.pools_of),
     "ordered": Kind(
         _order, lambda drawn: Case("a random query", drawn.text, drawn.stream),
         drawn_ordered.matches, _ordered_problem, drawn_ordered.smaller_ordered,
         lambda drawn, name: strategies.ceql_toml(drawn, name)
         + f"matches = {[[s, e, list(d)] for s, e, d in drawn_ordered.matches(drawn)]}\n",
-        frozenset({"batch", "one by one", "cuts", "snapshot", "chain", "auto", "alerts", "pushed alerts"}),
+        _ENDS | {"chain", "auto"},
     ),
     "earlier": _ceql(
         _earlier, oracle.evaluate,
-        frozenset({"batch", "one by one", "cuts", "snapshot", "chain", "auto", "alerts", "pushed alerts"}),
+        _ENDS | {"chain", "auto"},
     ),
-    "earlier steps": _ceql(
-        _earlier_steps, oracle.evaluate,
-        frozenset({"batch", "one by one", "cuts", "snapshot", "alerts", "pushed alerts"}),
-    ),
-    "after": _ceql(
-        strategies.after_case, oracle.evaluate,
-        frozenset({"batch", "one by one", "cuts", "snapshot", "alerts", "pushed alerts"}),
-    ),
+    "earlier steps": _ceql(_earlier_steps, oracle.evaluate, _ENDS),
+    "after": _ceql(strategies.after_case, oracle.evaluate, _ENDS),
     "valuations": Kind(
         ceql_with_matches, lambda drawn: Case("a random query", drawn.text, drawn.stream, valuations=True), _bindings,
         _bindings_problem, strategies.smaller_ceql, _bindings_toml, frozenset({"batch", "snapshot"}),
@@ -572,17 +562,14 @@ KINDS = {
     "groups": _spaseq(drawn_sequences.groups_case, _GRAPHS, drawn_sequences.smaller_sequences),
     "unordered": _spaseq(drawn_sequences.unordered_case, _GRAPHS, drawn_sequences.smaller_sequences),
     "lasting": _spaseq(drawn_sequences.lasting_case, _GRAPHS, drawn_sequences.smaller_sequences),
-    "lookups": _spaseq(
-        drawn_sequences.lookups_case, frozenset({"batch", "one by one", "cuts", "snapshot"}),
-        drawn_sequences.smaller_sequences,
-    ),
+    "lookups": _spaseq(drawn_sequences.lookups_case, _MATCHES, drawn_sequences.smaller_sequences),
     "rounds": Kind(
         drawn_rounds.rounds_case, lambda drawn: drawn.case, drawn_rounds.answers,
         _spaseq_problem, drawn_rounds.smaller_rounds, _toml_of(drawn_rounds.answers), _GRAPHS,
     ),
     "counts": Kind(
         drawn_counts.counts_case, lambda drawn: drawn.case, drawn_counts.answers, _spaseq_problem,
-        drawn_counts.smaller_counts, _toml_of(drawn_counts.answers), _GRAPHS | {"cuts"},
+        drawn_counts.smaller_counts, _toml_of(drawn_counts.answers), _MATCHES,
     ),
     "long spaseq": _spaseq(strategies.long_spaseq_case, frozenset({"batch", "snapshot"})),
 }  # fmt: skip

@@ -967,7 +967,7 @@ def _smaller_formulas(formula: Formula) -> Iterator[Formula]:
 def ceql_toml(case: CeqlCase, name: str) -> str:
     """The case to paste into a file of `cases/`, without its matches."""
     columns = sorted({name for event in case.events for name, _ in event} | {"type"}, key=lambda c: (c != "type", c))
-    rows = [[dict(event).get(c, "NULL") for c in columns] for event in case.events]
+    rows = [["NULL" if (v := dict(event).get(c)) is None else v for c in columns] for event in case.events]
     listed = "".join(f"    {[*row]!r},\n".replace("'", '"') for row in rows)
     return (
         f'[[case]]\nname = "{name}"\nquery = "{case.text}"\ncolumns = {columns!r}\n'.replace("'", '"')

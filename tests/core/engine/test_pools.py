@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import numpy as np
@@ -11,90 +11,22 @@ import pytest
 
 import ceql
 from ceql.runtime.session import Session
-from spaseq.core.engine.runs import coded_automaton, pooled
+from spaseq.core.engine.runs import pooled
 from spaseq.core.engine.runs.coded import GuardRun
 from spaseq.core.tecs import Arena
 from spaseq.core.tecs.kernels import layout as k
 from spaseq.core.tecs.kernels.heaps import add_to_heap, meld
 from spaseq.core.tecs.kernels.structure import new_node
 from tests.support import oracle, oracle_ceql_text
+from tests.support.drawn_orders import KEPT, PATTERNS, draw_with_matches, early_pools
 from tests.support.laws import check_laws, check_pools
 from tests.support.sizes import some
 
-SYMBOLS = ("<", "<=", ">", ">=", "!=")
-PATTERNS = (
-    ("A AS a ; B AS b", "b.p {} a.p"),
-    ("A AS a ; B AS b ; C AS c", "b.p {} a.p"),
-    ("A AS a ; B AS b ; C AS c", "b.p {} a.p AND c.p {} b.p"),
-    ("A AS a ; (B OR C) AS b ; D AS d", "b.p {} a.p"),
-    ("A AS a ; B AS b ; A AS c ; C AS d", "b.p {} a.p AND d.p {} c.p"),
-    ("A AS a ; B AS b ; C AS c", "b.k = a.k AND b.p {} a.p"),
-    ("A AS a ; NOT D ; B AS b", "b.p {} a.p * 1.5"),
-    ("A AS a ; (B AS b)+ ; C AS c", "b.p {} a.p"),
-    ("A AS a ; B AS b ; C AS c", "c.p {} a.p"),
-    ("(A AS a ; NOT C ; B AS b) OR (A AS a ; D AS b)", "b.p {} a.p"),
-    ("A AS a ; B AS b ; C AS c", "b.p {} a.p AND b.k {} a.k"),
-    ("A AS a ; B AS b ; C AS c", "b.p {} a.p * 0.5 AND b.p {} a.p * 1.5"),
-    ("A AS a ; B AS b ; C AS c", "b.p {} a.p AND b.k {} a.k AND b.r {} a.r"),
-    ("A AS a ; B AS b ; C AS c", "b.p {} a.p AND b.k {} a.k AND b.r = a.r"),
-    ("A AS a ; (B OR C) AS b ; D AS d", "b.p {} a.p AND b.k {} a.k AND d.r {} b.r"),
-    ("A AS a ; (B AS b FILTER b.p {} PREV(b.p))+ ; C AS c", "c.k {} a.k"),
-    ("A ; (B AS b FILTER b.p {} PREV(b.p))+ ; (C AS c FILTER c.p {} PREV(c.p))+ ; D", ""),
-    ("A:+ AS a ; B AS b ; C", "b.p {} LAST(a.p)"),
-    ("A AS a ; NOT (B AS b FILTER b.p {} a.p) ; C AS c", ""),
-    ("A AS a ; NOT (B AS b FILTER b.k = a.k) ; C AS c ; D AS d", "c.p {} a.p"),
-    ("A AS a ; NOT (B AS b FILTER b.p {} a.p AND b.k {} a.k) ; (C OR B) AS c ; D AS d", "c.p {} a.p"),
-    ("A AS a ; NOT (D AS x FILTER x.p {} a.p) ; B AS b ; NOT (D AS y FILTER y.p {} b.p) ; C AS c", "b.p {} a.p"),
-    ("A AS a ; NOT (B AS b FILTER b.k = a.k) ; C AS c", "c.r = a.r AND c.p {} a.p"),
-)
-KEPT = (
-    ("A AS a ; B AS b ; C AS c", "c.p {} a.p"),
-    ("A AS a ; B AS b ; C AS c", "b.p {} a.p AND c.p {} a.p"),
-    ("A AS a ; B AS b ; C AS c ; D AS d", "d.p {} a.p"),
-    ("A AS a ; B AS b ; (C OR B) AS c ; D AS d", "b.k {} a.k AND d.p {} a.p"),
-    ("A AS a ; (B AS b)+ ; C AS c", "c.p {} a.p"),
-    ("A AS a ; (B AS b FILTER b.p {} a.p)+ ; C AS c", "c.p {} a.p"),
-    ("A AS a ; (B OR A) AS b ; C AS c", "c.p {} a.p AND c.k {} a.k"),
-    ("(A OR B) AS a ; (B OR C) AS b ; (C OR B) AS c ; D AS d", "c.p {} a.p AND d.p {} a.p"),
-    ("A AS a ; B AS b ; C AS c ; D AS d ; C AS e", "d.p {} a.p AND e.p {} b.p"),
-    ("A AS a ; B AS b ; C AS c", "c.p {} a.p AND c.p {} b.p"),
-)
-"""Patterns with values that are compared, kept and compared again: their pools have several steps."""
-VALUES: tuple[tuple[Any, ...], ...] = (
-    (0, 1, 2, 3), (-5.25, -0.5, 0.0, -0.0, 3.5, 1e300, -1e300, 0.1), (-2, None, 1, 2.5),
-    (2**60, -(2**62), 2**53 + 1, 0),
-)  # fmt: skip
-TEXTS = ("", "a", "ab", "b", None)
-
 
 @pytest.fixture(autouse=True)
-def _pools_from_the_start(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(pooled, "FROM", 0)
-    monkeypatch.setattr(coded_automaton, "SMALL", 0)
-    monkeypatch.setattr(coded_automaton, "SHORT", 0)
-
-
-def drawn(rng: random.Random, patterns: Any = PATTERNS) -> tuple[str, list[dict[str, Any]]]:
-    """A query with order conditions, and a stream for it."""
-    pattern, condition = rng.choice(patterns)
-    symbols = [rng.choice(SYMBOLS) for _ in range(4)]
-    if "NOT (" in pattern:
-        symbols = [symbol for symbol in symbols if symbol != "!="] or ["<"]
-    at = pattern.count("{}")
-    symbols = symbols * 4
-    pattern, condition = pattern.format(*symbols[:at]), condition.format(*symbols[at:])
-    texts = rng.random() < 0.2 and "*" not in condition
-    values: Any = TEXTS if texts else rng.choice(VALUES)
-    window = rng.choice(("", " WITHIN 4 EVENTS", " WITHIN 9 EVENTS", " WITHIN 5 SECONDS", " WITHIN 12 [t]"))
-    partition = " PARTITION BY [g]" if rng.random() < 0.3 else ""
-    consume = rng.choice(("", "", "", " CONSUME BY ANY"))
-    time, events = 0, []
-    for _ in range(rng.randrange(3, 14 if "+" in pattern else 28)):
-        time += rng.choice((0, 1, 1, 2))
-        events.append({"type": rng.choice("AABBBCCD"), "p": rng.choice(values), "k": rng.randrange(3),
-                       "r": rng.choice((0, 1, 1, None)), "g": rng.randrange(2), "t": time, "time": time})  # fmt: skip
-    condition = condition and f" FILTER {condition}"
-    return f"SELECT * FROM S WHERE ({pattern}){condition}{partition}{window}{consume}", events
+def _pools_from_the_start() -> Iterator[None]:
+    with early_pools():
+        yield
 
 
 def run_of(session: Session) -> Any:
@@ -124,7 +56,7 @@ def laws_hold(seeds: Iterable[int], patterns: Any) -> int:
     pools = 0
     for seed in seeds:
         rng = random.Random(seed)
-        text, events = drawn(rng, patterns)
+        text, events = draw_with_matches(rng, patterns)
         expected = oracle.evaluate(oracle_ceql_text.read(text), events)
         query = ceql.compile(text)
         session, alerts = query.open(), query.alerts().open()
@@ -176,7 +108,7 @@ def test_a_limit_has_the_latest_starts(block: int) -> None:
     """Of each event as many matches as there are, up to the limit; none twice, and none that began before another."""
     limits = 0
     for seed in range(block * 40, block * 40 + some(40)):
-        text, events = drawn(random.Random(seed), KEPT)
+        text, events = draw_with_matches(random.Random(seed), KEPT)
         if "CONSUME" in text:
             continue
         found, every = (_by_end(ceql.compile(query).run(events)) for query in (text + " LIMIT 2", text))
