@@ -55,7 +55,12 @@ KEPT = (
         "c.p {} a.p", "b.p {} a.p AND c.p {} a.p", "b.p {} a.p AND c.p {} a.p * 1.5", "c.p {} a.p AND c.p {} b.p",
         "b.p {} a.p AND c.p {} b.p AND c.p {} a.p", "c.p {} a.p AND c.k {} a.k", "b.k = a.k AND c.p {} a.p",
         "b.k {} a.k AND c.p {} a.p AND c.r {} a.r", "b.p {} a.p AND c.k = a.k AND c.p {} a.p",
+        "b.k = a.k AND c.k = a.k AND c.p {} a.p", "b.k = a.k AND c.k = a.k AND b.p {} a.p AND c.p {} a.p",
+        "b.k = a.k AND c.k = b.k AND c.p {} a.p", "b.r = a.r AND c.k = a.k AND c.r = a.r AND c.p {} a.p",
     )),
+    *((f"{ABC} ; NOT D", condition) for condition in ("c.p {} a.p", "b.p {} a.p AND c.p {} a.p")),
+    ("(A OR B) AS a ; (B OR C) AS b ; (C OR A) AS c", "b.k = a.k AND c.k = a.k AND c.p {} a.p"),
+    ("A AS a ; (B AS b FILTER b.k = a.k)+ ; C AS c", "c.k = a.k AND c.p {} a.p"),
     *((ABCD, condition) for condition in (
         "d.p {} a.p", "b.p {} a.p AND d.p {} a.p", "c.p {} b.p AND d.p {} a.p", "b.p {} a.p AND d.k {} a.k",
         "b.p {} a.p AND c.k {} a.k AND d.p {} a.p", "c.p {} a.p AND d.k {} b.k",

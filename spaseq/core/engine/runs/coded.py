@@ -474,7 +474,7 @@ class GuardRun(Run):
         """Make configurations of all pools with several steps: codes and snapshots then find all values in registers.
         `low`: as of `_pool_lows`. O(n log n)."""
         if self._pools is not None and self._automaton.families and len(self._pool_cells):
-            lows, numbers = np.maximum(self._pool_lows(low), self._arena.st[k.KEEP]), self._automaton.family_numbers
+            lows, numbers = self._pool_lows(low), self._automaton.family_numbers
             arrays = lambda: (self._arrays, self._pool_arrays)  # noqa: E731
             left = self._pools.dissolve_families(arrays, self._pool_cells, lows, self._grow, numbers)
             attempt_rows(leave_cells, len(left), self._arena.structure, self._arrays, self._several, left)

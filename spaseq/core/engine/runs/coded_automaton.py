@@ -225,7 +225,8 @@ class GuardedAutomaton:
 
         Sets are of one family if marking transitions lead from one to another and keep the registers that the latter
         needs. Runs wait in each whatever else an event does. All transitions may only compare the registers with values
-        of the event, and no state outside the family may need them. There is no way back to an earlier set, and at most
+        of the event, and no state outside the family may need those that are ordered. The others are the same in all
+        sets, and an equality with one of them looks the pools up. There is no way back to an earlier set, and at most
         STEPS sets.
         """
         ways = find_ways(frozenset([INITIAL]), self._bundles, self._fit, self._targets)
@@ -233,16 +234,32 @@ class GuardedAutomaton:
         kept = {way for way in ways if self._keeps(way, able)}
         found: dict[frozenset[int], Pooled] = {}
         for sets in find_families(((way.source, way.target) for way in kept), STEPS):
-            registers = tuple(sorted(set().union(*(able[states] for states in sets))))
+            every = set().union(*(able[states] for states in sets))
             own = [way for way in ways if way.source in sets]
             fired = sorted({i for way in own for i in way.fired})
             leaving = {i for way in own if way not in kept for i in way.fired}
             apart = all(way in kept or way.target not in sets or way.target == way.source for way in own)
-            compares = all(self._orders(fired, r) and all(self._compares(i, r) for i in leaving) for r in registers)
-            filled = all(self._alive[q] & set(registers) <= able[states] for states in sets for q in states)
-            if apart and compares and filled and len(registers) <= DIMENSIONS:
+            registers = tuple(r for r in sorted(every) if self._orders(fired, r))
+            compares = all(self._compares(i, r) for r in registers for i in leaving)
+            filled = all(self._alive[q] & every <= able[states] for states in sets for q in states)
+            others = self._look_up_alike(sets, registers, every - set(registers), able)
+            if apart and compares and filled and others and 0 < len(registers) <= DIMENSIONS:
                 found |= {states: Pooled(registers, self._by_tests(states, registers), False, sets) for states in sets}
         return found
+
+    def _look_up_alike(
+        self, sets: tuple[frozenset[int], ...], registers: tuple[int, ...], others: set[int],
+        able: dict[frozenset[int], set[int]],
+    ) -> bool:  # fmt: skip
+        """True if an equality looks up the pools of all these sets, of `registers`, by one register of `others`, if
+        there are any. `able`: the registers of each set."""
+        if not others:
+            return True
+        indexes = {self._index(states, registers) for states in sets}
+        ways = [i for states in sets for q in states for i in self._out[q]]
+        equated = all(self._equates(ways, other) for other in others)
+        alike = all(others <= able[states] for states in sets) and len(indexes) == 1
+        return equated and alike and indexes.pop()[0] == k.SAME
 
     def _bundles(self, states: frozenset[int]) -> list[list[tuple[int, ...]]]:
         """For each label of transitions of these states, bundles: those with the same conditions."""
@@ -438,14 +455,10 @@ class GuardedAutomaton:
                 first = len(able)
                 able += [i for mine in arcs for i in mine]
                 if number:
-                    family = self.pools[number].family
-                    home = self._numbers[family[0]] if family else number
-                    movers.append((
-                        number, first, len(able), *self._reach(number, arcs), self._only_ends(arcs),
-                        home if home != number else -1,
-                    ))  # fmt: skip
+                    reach, ends = self._reach(number, arcs), self._only_ends(arcs)
+                    movers.append((number, first, len(able), *reach, ends, *self._home(number)))
                 elif arcs[0]:
-                    movers.append((0, first, len(able), k.STARTS, 0, -1, -1, False, -1))
+                    movers.append((0, first, len(able), k.STARTS, 0, -1, -1, False, -1, k.ALL_OF_THEM))
             movers_from.append(len(movers))
         indexed = np.zeros((capacity, 2), np.int32)
         indexed[: len(self._indexed)] = self._indexed
@@ -468,6 +481,16 @@ class GuardedAutomaton:
             indexed,
             pooled,
         )
+
+    def _home(self, number: int) -> tuple[int, int]:
+        """The set whose list has the pools of set `number`, -1 if it is this one, and which of them can move."""
+        family = self.pools[number].family
+        home = self._numbers[family[0]] if family else number
+        if home == number:
+            return -1, k.ALL_OF_THEM
+        index = self._indexed[number]
+        alike = index == self._indexed[home] and index[0] == k.SAME and index[1] not in self.pools[number].registers
+        return home, k.SAME_AT_HOME if alike else k.ALL_OF_THEM
 
     def _known(self) -> np.ndarray:
         """The hash table of the sets of states: int64 (slots, 2), bits and number."""

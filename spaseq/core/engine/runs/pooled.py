@@ -53,6 +53,7 @@ class RunPools:
         self._budget = budget
         self._steps = max(steps, 1)
         self._kept = np.zeros(0, np.int64) if steps else None
+        self._compacted = 0  # no node of an earlier start is there any more, even if events behind a match wait for it
         self._rows = np.zeros((0, k.KEPT_COLUMNS if steps else k.ROW_COLUMNS), np.int64)
         self._trees = np.zeros((0, k.TREE_COLUMNS), np.int64)
         self._modes = np.zeros(0, np.int8)
@@ -162,6 +163,8 @@ class RunPools:
 
     def move_roots(self, owners: np.ndarray, lows: np.ndarray, roots: np.ndarray) -> None:
         """Takes the new handles of `roots`, after the nodes have moved. `lows`: as of `roots()`."""
+        if len(lows):
+            self._compacted = max(self._compacted, int(lows.min()))
         rows = np.flatnonzero(owners >= 0)
         at = 0
         for column in self._columns(rows, lows[owners[rows]]):
@@ -239,6 +242,7 @@ class RunPools:
     ) -> np.ndarray:  # fmt: skip
         """Makes configurations of the rows of several steps, for now: the cells of their pools, which have no runs any
         more. `which`: of `cells`; the rest as of `dissolve`. O(n log n)."""
+        lows = np.maximum(lows, max(int(self._arena.st[k.KEEP]), self._compacted))
         own, pools = arrays()
         which = which[pools.pooled[own.confs[which, reg.CONF_STATE], k.POOL_HOME] >= 0]
         for cell in which.tolist():

@@ -202,9 +202,9 @@ def raise_top(pools, nodes, st, cell, root, level, low):
             set_box(rows, row, count)
         if count > 1 and rest >= 0:
             for number in range(count):
-                low, high = P_BOX + 2 * number, P_BOX + 2 * number + 1
-                rows[row, low] = min(rows[row, low], rows[rest, low])
-                rows[row, high] = max(rows[row, high], rows[rest, high])
+                least, most = P_BOX + 2 * number, P_BOX + 2 * number + 1
+                rows[row, least] = min(rows[row, least], rows[rest, least])
+                rows[row, most] = max(rows[row, most], rows[rest, most])
         parent = row
         at = side_at(rows, row, level, count)
         level -= 1

@@ -30,6 +30,7 @@ from spaseq.core.engine.kernels.registers.layout import (
     POOLED,
     REGISTERS,
     SAME,
+    SAME_AT_HOME,
     SWEEP_AT,
 )
 from spaseq.core.engine.kernels.registers.operations import mix
@@ -251,7 +252,7 @@ def is_indexed_by(confs, cell, key, state, value):
 @hot
 def follower(confs, links, reach, cell):
     """The configuration after `cell` in the order that `reach` walks them."""
-    if reach == SAME:
+    if reach in (SAME, SAME_AT_HOME):
         return confs[cell, CONF_EQUAL]
     if reach == ALL_OF_THEM:
         return confs[cell, CONF_NEXT]

@@ -113,12 +113,14 @@ SAME = 1  # register equal to the event's value
 BELOW = 2  # register less than it (or equal)
 ABOVE = 3
 STARTS = 4
+SAME_AT_HOME = 5  # those of the home, as SAME
 LOOKED_UP = 4  # the column that is looked up
 LOOKED_EACH = 5  # where that is one of several: the columns of its EACH, else -1
 LOOKED_FIRST = 6
 ONLY_ENDS = 7  # runs of the set that move complete and do not go on
 HOME = 8  # the set whose list has the pools with runs of this one, if that is another set; else NIL
-MOVER_COLUMNS = 9
+HOME_REACH = 9  # which of these can move: ALL_OF_THEM, or by their index SAME_AT_HOME
+MOVER_COLUMNS = 10
 
 # columns of `confs`, one row per cell; the registers follow
 CONF_KEY = 0  # partition

@@ -49,6 +49,7 @@ from spaseq.core.engine.kernels.registers.layout import (
     GROW_MOVES,
     HELD_LEFT,
     HOME,
+    HOME_REACH,
     IN_SETS,
     LOOKED_EACH,
     LOOKED_FIRST,
@@ -60,6 +61,7 @@ from spaseq.core.engine.kernels.registers.layout import (
     REACH,
     REGISTERS,
     SAME,
+    SAME_AT_HOME,
     STARTS,
     SWEEP_AT,
     UNKNOWN,
@@ -69,7 +71,7 @@ from spaseq.core.engine.kernels.registers.pooling import (
     cut_values,
     hold_box,
     holds_pooled,
-    home_list,
+    home_turns,
     is_pool,
     moves_on,
     note_cut,
@@ -344,9 +346,9 @@ def looked_before(mover, values, extras, first, j):
 
 
 @hot
-def begin_same(configurations, mover, key, values, extras, first, turn):
-    """The list of a hash, and the value that its configurations must have: NOTHING at turn 0, which any value passes,
-    then each value of the event, once. At each `turn` there is one list."""
+def begin_same(configurations, mover, state, key, values, extras, first, turn):
+    """The list of a hash for the set of states `state`, and the value that its configurations must have: NOTHING at
+    turn 0, which any value passes, then each value of the event, once. At each `turn` there is one list."""
     wanted = NOTHING
     if turn == 1:
         wanted = values[mover[LOOKED_UP]]
@@ -357,7 +359,7 @@ def begin_same(configurations, mover, key, values, extras, first, turn):
     if wanted == UNKNOWN:
         return NIL, wanted
     equals = configurations.equals
-    return equals[equal_slot(key, mover[MOVER], wanted, equals)], wanted
+    return equals[equal_slot(key, state, wanted, equals)], wanted
 
 
 @hot
@@ -380,8 +382,8 @@ def plan_list(
 ):  # fmt: skip
     """Append the moves of a list of configurations, from `cell` on: (their number, or minus a status; `ended`).
 
-    Of the list of a hash those that have the value `bound`, of a skip list those up to it. `only_ends`: the first that
-    completes is enough; `ended`: there is one.
+    Of the list of a hash those that have the value `bound`, of a skip list those up to it. `reach`: as of a mover.
+    `only_ends`: the first that completes is enough; `ended`: there is one.
     """
     cells, confs, st, moves = structure.cells, configurations.confs, structure.st, structure.moves
     more = cell >= 0 or reach == STARTS
@@ -391,6 +393,8 @@ def plan_list(
             break
         if reach == SAME and not is_indexed_by(confs, cell, key, mover[MOVER], bound):
             pass  # another one of the same hash
+        elif reach == SAME_AT_HOME and not is_indexed_by(confs, cell, key, mover[HOME], bound):
+            pass
         elif cell >= 0 and confs[cell, CONF_STATE] != mover[MOVER] and not holds_pooled(confs, cell):
             pass  # the mover has come for the pools in the list of their home
         elif cell >= 0 and (cells[cell, HEAD] < 0 or cells[cell, HEAD_MAX] < low):
@@ -430,12 +434,16 @@ def plan_event(
         bucket = key * configurations.indexed.shape[0] + mover[MOVER]
         turns = 2 + others if reach == SAME else 2 if reach == ABOVE else 1
         way = reach
-        for turn in range(0 if only_ends and ended else turns + (mover[HOME] >= 0)):
+        for turn in range(0 if only_ends and ended else turns + home_turns(effects.pools, key, mover, reach)):
             cell, bound = np.int64(NIL), np.int64(NOTHING)
             if turn == turns:
-                cell, way = home_list(effects.pools, configurations, key, mover[HOME]), np.int64(ALL_OF_THEM)
-            elif reach == SAME:
-                cell, bound = begin_same(configurations, mover, key, values, extras, first, turn)
+                way = mover[HOME_REACH] if reach == SAME else np.int64(ALL_OF_THEM)
+            if way in (SAME, SAME_AT_HOME):
+                state = mover[MOVER] if way == SAME else mover[HOME]
+                at = turn if way == SAME else turn - turns
+                cell, bound = begin_same(configurations, mover, state, key, values, extras, first, at)
+            elif turn == turns:
+                cell = configurations.heads[bucket - mover[MOVER] + mover[HOME]]
             elif reach == ALL_OF_THEM:
                 cell = configurations.heads[bucket]
             elif reach != STARTS:

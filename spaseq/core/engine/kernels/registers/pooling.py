@@ -31,10 +31,14 @@ from spaseq.core.engine.kernels.registers.layout import (
     GROUP_LABEL,
     GROUP_STATES,
     GROW_CELLS,
+    HOME,
+    HOME_REACH,
     OP,
     POOLED,
     REGISTER,
     REGISTERS,
+    SAME,
+    SAME_AT_HOME,
     SYMBOL,
     TEST,
     UNKNOWN,
@@ -243,13 +247,14 @@ def home_of(pools, state):
 
 
 @kernel
-def home_list(pools, configurations, key, home):
-    """The first configuration of the set `home` in a partition, if it has pools there; else NIL."""
+def home_turns(pools, key, mover, reach):
+    """How many lists of the home of a mover have pools that may move, in a partition. `reach`: as of the mover."""
+    found = 0
     if pools is not None:
-        bucket = key * pools.pooled.shape[0] + home
-        if pools.modes[bucket] != 0:
-            return configurations.heads[bucket]
-    return np.int64(NIL)
+        home = mover[HOME]
+        if home >= 0 and pools.modes[key * pools.pooled.shape[0] + home] != 0:
+            found = 2 if reach == SAME and mover[HOME_REACH] == SAME_AT_HOME else 1
+    return found
 
 
 @hot
