@@ -434,7 +434,10 @@ def plan_event(
         bucket = key * configurations.indexed.shape[0] + mover[MOVER]
         turns = 2 + others if reach == SAME else 2 if reach == ABOVE else 1
         way = reach
-        for turn in range(0 if only_ends and ended else turns + home_turns(effects.pools, key, mover, reach)):
+        more = 0
+        if mover[HOME] >= 0:
+            more = home_turns(effects.pools, key, mover, reach)
+        for turn in range(0 if only_ends and ended else turns + more):
             cell, bound = np.int64(NIL), np.int64(NOTHING)
             if turn == turns:
                 way = mover[HOME_REACH] if reach == SAME else np.int64(ALL_OF_THEM)
