@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from spaseq.core import jit
 from spaseq.core.engine import Window
 from spaseq.core.engine.kernels.keys import FACTOR, hash_of
-from spaseq.core.engine.program.partitions import code
+from spaseq.core.engine.program.key_table import code
 from spaseq.core.engine.program.window import Lows
 from spaseq.core.errors import OptionError
 from tests.support.sizes import some
@@ -199,6 +199,6 @@ def test_codes_tell_values_apart(monkeypatch: pytest.MonkeyPatch, compiled: bool
         assert len({int(hash_of.interpreted(value)) & 0xFFFF for value in meeting[:100]}) == 1
     whole = (rng.integers(0, 30, 500), rng.integers(LEAST, MOST, 5_000), np.zeros(0, np.int64))
     for values in (*whole, meeting, rng.integers(-2, 3, 500) * -0.25, np.arange(9) > 4):
-        codes, firsts = code(values)
-        assert (values[firsts][codes] == values).all()
-        assert len(firsts) == len(set(values.tolist()))
+        codes, found = code(values)
+        assert (found[codes] == values).all()
+        assert len(found) == len(set(values.tolist()))
