@@ -38,7 +38,7 @@ class RecentOfKeys:
             return lows
         slots = int(keys.max()) + 2
         if slots > len(self._rings):
-            rings = np.zeros((max(slots, 2 * len(self._rings)), kernels.RING_COLUMNS), np.int64)
+            rings = np.zeros((max(slots, len(self._rings) * 5 // 4), kernels.RING_COLUMNS), np.int64)
             rings[: len(self._rings)] = self._rings
             self._rings = rings
         row = 0
@@ -50,7 +50,7 @@ class RecentOfKeys:
             if row == len(keys):
                 return lows
             ring = self._rings[keys[row] + 1]
-            need = max(len(self._pool), 2 * int(ring[kernels.COUNT]))
+            need = max(len(self._pool) // 4, 2 * int(ring[kernels.COUNT]))
             self._pool = np.concatenate([self._pool, np.zeros(need, np.int64)])
 
     def of(self, key: int) -> np.ndarray:

@@ -14,7 +14,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Final
 
 import numpy as np
 
@@ -27,6 +27,9 @@ from spaseq.core.pattern import Batch
 from spaseq.core.snapshot import array, expect
 from spaseq.core.tecs import NO_ROOTS, Arena, Chunk
 from spaseq.core.tecs.kernels import layout as k
+
+_FEW: Final = 64
+"""Up to so many partitions, room is made for twice as many, else for a quarter more."""
 
 
 def grow(numbers: np.ndarray, size: int) -> np.ndarray:
@@ -248,7 +251,7 @@ class Run(ABC):
         self.partitions = max(self.partitions, int(events[:, k.E_KEY].max()) + 1)
         if self.partitions <= self.room:
             return
-        self.room = 2 * self.partitions
+        self.room = self.partitions + (self.partitions if self.partitions < _FEW else self.partitions // 4)
         if self._has_floors:
             self.floors = longer(self.floors, self.room)
         if self.own_windows:
