@@ -11,7 +11,7 @@ import numpy as np
 from ceql.operators.values import INT64, kind_of
 from spaseq.core.engine import Partitions
 from spaseq.core.engine.program.batch_order import first_backward
-from spaseq.core.engine.program.key_table import code
+from spaseq.core.engine.program.partitions import code
 from spaseq.core.errors import EventError
 from spaseq.core.events import (
     DurationColumn,

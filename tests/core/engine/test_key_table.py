@@ -16,8 +16,8 @@ from ceql.runtime.batch import Partition
 from spaseq.core import jit
 from spaseq.core.engine import Partitions, Window
 from spaseq.core.engine.kernels.keys import FACTOR
-from spaseq.core.engine.program import key_table
-from spaseq.core.engine.program.key_table import KeyTable
+from spaseq.core.engine.program import partitions as numbering
+from spaseq.core.engine.program.partitions import KeyTable
 from spaseq.core.events import EventBatch
 from spaseq.core.snapshot import decode, encode
 
@@ -114,7 +114,7 @@ def test_numbers_are_as_small_as_can_be() -> None:
 
 
 def meeting() -> np.ndarray:
-    products = [(n << 46) * pow(FACTOR, -1, 1 << 64) % (1 << 64) for n in range(6_000)]
+    products = [(n << 50) * pow(FACTOR, -1, 1 << 64) % (1 << 64) for n in range(6_000)]
     return np.array([x ^ x >> 32 for x in products if x < 1 << 63], np.int64)
 
 
@@ -133,7 +133,7 @@ def test_keys_that_meet_in_one_slot_go_to_the_dict() -> None:
 
 
 def test_more_keys_than_a_table_can_hold_go_to_the_dict(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(key_table, "_MOST", 3_000)
+    monkeypatch.setattr(numbering, "_MOST_NUMBERS", 3_000)
     partitions = Partitions(Window("none"))
     numbers = np.empty(4_000, np.int64)
     assert partitions.takes_integers

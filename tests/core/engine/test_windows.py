@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from spaseq.core import jit
 from spaseq.core.engine import Window
 from spaseq.core.engine.kernels.keys import FACTOR, hash_of
-from spaseq.core.engine.program.key_table import code
+from spaseq.core.engine.program.partitions import code
 from spaseq.core.engine.program.window import Lows
 from spaseq.core.errors import OptionError
 from tests.support.sizes import some
@@ -193,7 +193,7 @@ def test_codes_tell_values_apart(monkeypatch: pytest.MonkeyPatch, compiled: bool
     monkeypatch.setattr(jit, "BUDGET", 0.0 if compiled else 60.0)
     monkeypatch.setattr(jit, "_PATIENCE", 1)
     rng = np.random.default_rng(6)
-    products = [(n << 46) * pow(FACTOR, -1, 1 << 64) % (1 << 64) for n in range(6_000)]  # 18 bits above the slot's
+    products = [(n << 50) * pow(FACTOR, -1, 1 << 64) % (1 << 64) for n in range(6_000)]  # 18 bits above the slot's
     meeting = np.array([x ^ x >> 32 for x in products if x < 1 << 63], np.int64)
     with np.errstate(over="ignore"):
         assert len({int(hash_of.interpreted(value)) & 0xFFFF for value in meeting[:100]}) == 1

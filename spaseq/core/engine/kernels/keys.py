@@ -16,7 +16,7 @@ FACTOR = 0x1E3779B97F4A7C15
 def hash_of(value):
     """An integer whose low bits depend on all bits of `value`."""
     mixed = (value ^ (value >> 32)) * FACTOR
-    return mixed ^ (mixed >> 29)
+    return mixed ^ (mixed >> 32)
 
 
 @kernel
@@ -26,10 +26,11 @@ def number_keys(values, known, numbers, keys, slots, free, seen, st):
 
     `keys`: int64 (numbers,), the key of each number. `slots`: int32 (a power of two,), a number plus 1, or 0. `free`:
     int32, numbers without a key; the last is given first, and a new one if there is none. `seen`: bool (numbers,), set
-    for each number that is found or given. `st` (int64 (STATES,)): ROW, the row to go on from; GIVEN, the numbers so
-    far; FREE, how many of these are free; PROBES, the slots that were taken by other keys. Stops in front of a key for
-    which `keys` or two thirds of `slots` have no room: the caller makes some. Stops also if a row takes more than
-    PATIENCE probes on average, as keys do that are made to meet in one slot. O(n).
+    for each number that is found or given. `st`: int64 (STATES,). ROW is the row to go on from, GIVEN the numbers so
+    far, and FREE how many of these are free. PROBES has the slots that were taken by other keys.
+
+    Stops in front of a key for which `keys` or two thirds of `slots` have no room: the caller makes some. Stops also if
+    a row takes more than PATIENCE probes on average, as keys do that are made to meet in one slot. O(n).
     """
     mask = slots.shape[0] - 1
     given = st[GIVEN]

@@ -7,7 +7,6 @@ A `program` is an automaton with its `window`, `settings`, guards as `register_o
 * `window`: The arithmetic of windows, exact over the whole range of int64 and float64.
 * `recent`: The last events of each partition, for windows that count them.
 * `around`: The events that must not come around a match, in front of it or behind it.
-* `key_table`: Numbers for keys that are integers, in arrays.
 * `partitions`: Numbers for the partitions of one evaluation, reused once no run can be in one any more.
 * `register_ops`: The operations of guards on registers, for guards evaluated in the kernels.
 * `text_order`: Texts as whole numbers in their order, so that kernels compare texts as they compare numbers.

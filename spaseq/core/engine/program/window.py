@@ -259,7 +259,7 @@ class Lows:
 
     @positions.setter
     def positions(self, positions: np.ndarray) -> None:
-        self._positions = _joined(range(0), positions)
+        self._positions = _join(range(0), positions)
 
     def of(
         self, positions: np.ndarray, places: np.ndarray, keys: np.ndarray | None, rows: np.ndarray | None = None
@@ -289,7 +289,7 @@ class Lows:
 
     def _in_all(self, positions: np.ndarray, places: np.ndarray, rows: np.ndarray) -> np.ndarray:
         ends, lows = places[rows], np.empty(len(rows), np.int64)
-        held = _joined(self._positions, positions)
+        held = _join(self._positions, positions)
         if self.times is not None:
             places = np.concatenate([self.times, places])
         if not len(places):
@@ -350,7 +350,7 @@ class Lows:
             self.recent.restore(state["recent"], most)
 
 
-def _joined(before: np.ndarray | range, more: np.ndarray) -> np.ndarray | range:
+def _join(before: np.ndarray | range, more: np.ndarray) -> np.ndarray | range:
     """Positions, and more behind them: a range if they follow one another, else int64 (n,). O(n) for the new ones."""
     if not len(more):
         return before
