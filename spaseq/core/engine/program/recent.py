@@ -50,7 +50,7 @@ class RecentOfKeys:
             if row == len(keys):
                 return lows
             ring = self._rings[keys[row] + 1]
-            need = max(len(self._pool) // 4, 2 * int(ring[kernels.COUNT]))
+            need = max(len(self._pool), 2 * int(ring[kernels.COUNT]))
             self._pool = np.concatenate([self._pool, np.zeros(need, np.int64)])
 
     def of(self, key: int) -> np.ndarray:
