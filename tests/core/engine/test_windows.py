@@ -193,12 +193,12 @@ def test_codes_tell_values_apart(monkeypatch: pytest.MonkeyPatch, compiled: bool
     monkeypatch.setattr(jit, "BUDGET", 0.0 if compiled else 60.0)
     monkeypatch.setattr(jit, "_PATIENCE", 1)
     rng = np.random.default_rng(6)
-    products = [(n << 46) * pow(FACTOR, -1, 1 << 64) % (1 << 64) for n in range(6_000)]  # 18 bits above the slot's
+    products = [(n << 50) * pow(FACTOR, -1, 1 << 64) % (1 << 64) for n in range(6_000)]  # 18 bits above the slot's
     meeting = np.array([x ^ x >> 32 for x in products if x < 1 << 63], np.int64)
     with np.errstate(over="ignore"):
         assert len({int(hash_of.interpreted(value)) & 0xFFFF for value in meeting[:100]}) == 1
     whole = (rng.integers(0, 30, 500), rng.integers(LEAST, MOST, 5_000), np.zeros(0, np.int64))
     for values in (*whole, meeting, rng.integers(-2, 3, 500) * -0.25, np.arange(9) > 4):
-        codes, firsts = code(values)
-        assert (values[firsts][codes] == values).all()
-        assert len(firsts) == len(set(values.tolist()))
+        codes, found = code(values)
+        assert (found[codes] == values).all()
+        assert len(found) == len(set(values.tolist()))

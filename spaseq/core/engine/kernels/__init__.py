@@ -7,5 +7,5 @@
 * `registers`: configurations of automata whose guards are operations on registers;
 * `sums`: aggregates over all matches of an event, in two stacks for the window;
 * `windows`: first live starts;
-* `keys`: codes for the values of a column.
+* `keys`: numbers for keys that are integers, by a hash table.
 """

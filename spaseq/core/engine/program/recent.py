@@ -38,7 +38,7 @@ class RecentOfKeys:
             return lows
         slots = int(keys.max()) + 2
         if slots > len(self._rings):
-            rings = np.zeros((max(slots, 2 * len(self._rings)), kernels.RING_COLUMNS), np.int64)
+            rings = np.zeros((max(slots, len(self._rings) * 5 // 4), kernels.RING_COLUMNS), np.int64)
             rings[: len(self._rings)] = self._rings
             self._rings = rings
         row = 0

@@ -247,10 +247,19 @@ class Lows:
         self.window = window
         self.partitioned = partitioned
         self.times: np.ndarray | None = None
-        self.positions: np.ndarray = np.zeros(0, np.int64)
+        self._positions: np.ndarray | range = range(0)
         self.recent: RecentOfKeys | None = (
             RecentOfKeys(int(window.size)) if partitioned and window.per_partition else None
         )
+
+    @property
+    def positions(self) -> np.ndarray:
+        """The positions that are kept, ascending: int64 (n,). In memory they are two numbers, if none is missing."""
+        return _as_array(self._positions)
+
+    @positions.setter
+    def positions(self, positions: np.ndarray) -> None:
+        self._positions = _join(range(0), positions)
 
     def of(
         self, positions: np.ndarray, places: np.ndarray, keys: np.ndarray | None, rows: np.ndarray | None = None
@@ -276,22 +285,22 @@ class Lows:
         if self.times is None:
             return 0
         first = int(np.searchsorted(self.times, self.window.open_from(place)))
-        return int(self.positions[first]) if first < len(self.positions) else np.iinfo(np.int64).max
+        return int(self._positions[first]) if first < len(self._positions) else np.iinfo(np.int64).max
 
     def _in_all(self, positions: np.ndarray, places: np.ndarray, rows: np.ndarray) -> np.ndarray:
         ends, lows = places[rows], np.empty(len(rows), np.int64)
+        held = _join(self._positions, positions)
         if self.times is not None:
             places = np.concatenate([self.times, places])
-            positions = np.concatenate([self.positions, positions])
         if not len(places):
             return lows
         from spaseq.core.engine.kernels import windows as kernels
 
-        first = attempt_rows(kernels.first_from, len(lows), places, positions, self._bounds(places, ends), lows)
+        first = attempt_rows(kernels.first_from, len(lows), places, _as_array(held), self._bounds(places, ends), lows)
         first += int(np.searchsorted(places[first:], self.window.open_from(places[-1].item())))
         # Of a window that tumbles only the first event is ever asked for.
         kept = slice(first, first + 1 if self.window.tumbles else None)
-        self.times, self.positions = places[kept].copy(), positions[kept].copy()
+        self.times, self._positions = places[kept].copy(), held[kept] if isinstance(held, range) else held[kept].copy()
         return lows
 
     def _bounds(self, places: np.ndarray, ends: np.ndarray) -> np.ndarray:
@@ -339,6 +348,21 @@ class Lows:
         expect(self.recent is not None or not state["recent"], "windows of partitions, if there are partitions")
         if self.recent is not None:
             self.recent.restore(state["recent"], most)
+
+
+def _join(before: np.ndarray | range, more: np.ndarray) -> np.ndarray | range:
+    """Positions, and more behind them: a range if they follow one another, else int64 (n,). O(n) for the new ones."""
+    if not len(more):
+        return before
+    first, stop = int(more[0]), int(more[-1]) + 1
+    follows = isinstance(before, range) and (not before or before.stop == first)
+    if follows and stop - first == len(more) and (more[1:] > more[:-1]).all():
+        return range(before.start if before else first, stop)  # type: ignore[union-attr]
+    return np.concatenate([_as_array(before), more])
+
+
+def _as_array(positions: np.ndarray | range) -> np.ndarray:
+    return np.arange(positions.start, positions.stop) if isinstance(positions, range) else positions
 
 
 class LowsOfOne:

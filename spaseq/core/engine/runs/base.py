@@ -14,7 +14,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Final
 
 import numpy as np
 
@@ -28,11 +28,18 @@ from spaseq.core.snapshot import array, expect
 from spaseq.core.tecs import NO_ROOTS, Arena, Chunk
 from spaseq.core.tecs.kernels import layout as k
 
+_FEW: Final = 64
+"""Up to so many partitions, room is made for twice as many, else for a quarter more."""
+
 
 def grow(numbers: np.ndarray, size: int) -> np.ndarray:
     """`numbers` if they are that many, else twice as many as that, the new ones 0. One dimension."""
-    extra = 2 * size - len(numbers)
-    return numbers if size <= len(numbers) else np.concatenate([numbers, np.zeros(extra, numbers.dtype)])
+    return numbers if size <= len(numbers) else longer(numbers, 2 * size)
+
+
+def longer(numbers: np.ndarray, size: int) -> np.ndarray:
+    """`numbers`, and zeros behind them, `size` in all. One dimension."""
+    return np.concatenate([numbers, np.zeros(size - len(numbers), numbers.dtype)])
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,9 +104,10 @@ class HandOver(Exception):
 class Run(ABC):
     """The live runs of `program` in the structure `arena`; subclasses move them.
 
-    `inert`: bool (classes,), True if events of a symbol class move no run. `partitions`: their number so far. `floors`
-    and, with `own_windows`, `lows`: as in `LiveSets`, but with room for partitions to come. `own_windows`: True if
-    partitions have windows of their own, as those in events are, or end by themselves without a window.
+    `inert`: bool (classes,), True if events of a symbol class move no run. `partitions`: their number so far; arrays
+    have `room` for so many. `floors`, if matches discard runs by partition, and `lows`, with `own_windows`: as in
+    `LiveSets`, but with that room. `own_windows`: True if partitions have windows of their own, as those in events are,
+    or end by themselves without a window.
     `compacts_between`: True if then dead nodes are dropped only between batches (`Evaluator.compact`).
     """
 
@@ -114,6 +122,7 @@ class Run(ABC):
         self.own_windows: bool = program.window.per_partition or program.ends_by_key
         self.compacts_between: bool = self.own_windows and program.keeps_roots
         self.partitions: int = 0
+        self.room: int = 0
         self.lows: np.ndarray = np.zeros(0, np.int64)
         self.floors: np.ndarray = np.zeros(0, np.int64)
         self._arena = arena
@@ -125,6 +134,7 @@ class Run(ABC):
         rule = after_rule(program)
         self._rule: int | None = None if rule is None else AFTER[rule.rule]
         self._consume = CONSUME[program.choice.consume] if rule is None else k.CONSUME_AFTER
+        self._has_floors = self._consume not in (k.CONSUME_NONE, k.CONSUME_ANY)
         named = "" if rule is None else rule.variable
         self._takes = np.array([named in label for label in program.cea.labels or [()]], bool)
 
@@ -158,7 +168,8 @@ class Run(ABC):
         if self._consume == k.CONSUME_ANY:
             alive = np.maximum(alive, self._arena.st[k.FLOOR])
         found = self._end(numbers, np.maximum(alive, np.maximum(*self._bounds())))
-        self.floors[numbers] = 0
+        if self._has_floors:
+            self.floors[numbers] = 0
         if self.own_windows:
             self.lows[numbers] = 0
         return found
@@ -238,9 +249,13 @@ class Run(ABC):
     def _admit(self, events: np.ndarray) -> None:
         """Room for the partitions of `events`, of which there is one at least."""
         self.partitions = max(self.partitions, int(events[:, k.E_KEY].max()) + 1)
-        self.floors = grow(self.floors, self.partitions)
+        if self.partitions <= self.room:
+            return
+        self.room = self.partitions + (self.partitions if self.partitions < _FEW else self.partitions // 4)
+        if self._has_floors:
+            self.floors = longer(self.floors, self.room)
         if self.own_windows:
-            self.lows = grow(self.lows, self.partitions)
+            self.lows = longer(self.lows, self.room)
 
     def open_partition(self, key: int) -> bool:
         """Gives partition `key`, and all before it, runs of their own, if no array has to grow for that: True if so."""
@@ -248,11 +263,14 @@ class Run(ABC):
 
     def _bounds(self) -> tuple[np.ndarray, np.ndarray]:
         """`LiveSets.lows` and `LiveSets.floors`."""
-        lows = self.lows[: self.partitions].copy() if self.own_windows else np.zeros(self.partitions, np.int64)
-        return lows, self.floors[: self.partitions].copy()
+        none = np.zeros(self.partitions, np.int64)
+        lows = self.lows[: self.partitions].copy() if self.own_windows else none
+        return lows, self.floors[: self.partitions].copy() if self._has_floors else none
 
     def _take_bounds(self, live: LiveSets) -> None:
-        self.partitions, self.floors = len(live.lows), live.floors
+        self.partitions = self.room = len(live.lows)
+        if self._has_floors:
+            self.floors = live.floors
         if self.own_windows:
             self.lows = live.lows
 

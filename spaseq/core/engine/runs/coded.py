@@ -337,12 +337,12 @@ class GuardRun(Run):
         self._index_anew()
 
     def _admit(self, events: np.ndarray) -> None:
-        room = len(self.floors)
+        room = self.room
         super()._admit(events)
         if not room:
             self._index_anew()
-        elif len(self.floors) > room:
-            buckets = len(self.floors) * len(self._tables.indexed)
+        elif self.room > room:
+            buckets = self.room * len(self._tables.indexed)
             self._heads = _longer(self._heads, buckets)
             if self._pools is not None:
                 self._pools.fit(buckets)
@@ -393,7 +393,7 @@ class GuardRun(Run):
         PERF: if there are more of either, the lists only become longer. 300,000 keys in one batch, each a run under
         `b.price > a.price`: 4.8 to 2.6 us a key, 1,150 to 645 MB (2026-11-23).
         """
-        buckets = len(self.floors) * len(self._tables.indexed)
+        buckets = self.room * len(self._tables.indexed)
         ordered = self._ordered = bool((self._tables.indexed[:, 0] >= reg.BELOW).any())
         self._new_tables()
         if self._pools is not None:
@@ -437,7 +437,9 @@ class GuardRun(Run):
     def _low_at(self, events: np.ndarray) -> int:
         """The first live start at the event that the kernel stopped at, in its partition."""
         at = events[self._arena.st[k.ROW]]
-        low = max(int(at[k.E_LOW]), int(self.floors[at[k.E_KEY]]))
+        low = int(at[k.E_LOW])
+        if self._has_floors:
+            low = max(low, int(self.floors[at[k.E_KEY]]))
         return max(low, int(self._arena.st[k.FLOOR])) if self._consume == k.CONSUME_ANY else low
 
     @property

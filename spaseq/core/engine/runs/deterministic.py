@@ -146,8 +146,7 @@ class DeterministicRun(ClassRun):
         PERF: without it each new key that is pushed alone is a batch of its own. 20,000 of them took 113 to 129 us
         each and take 15 to 22 (2026-11-28, a busy machine).
         """
-        room = min(len(self._arena.cells) // self.width, len(self.floors))
-        if key >= (min(room, len(self.lows)) if self.own_windows else room):
+        if key >= min(len(self._arena.cells) // self.width, self.room):
             return False
         self.partitions = max(self.partitions, key + 1)
         return True
