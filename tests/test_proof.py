@@ -23,6 +23,7 @@ SHARE = {
     "unordered": 6,
     "lasting": 6,
     "lookups": 4,
+    "graph orders": 8,
     "lasting borders": 8,
     "long ceql": 4,
     "long spaseq": 4,

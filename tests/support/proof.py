@@ -49,6 +49,7 @@ from tests.support import (
     roads,
     strategies,
 )
+from tests.support.drawn_graph_orders import graph_orders_case
 from tests.support.graph_patterns import PatternCase
 from tests.support.harness import Case
 from tests.support.roads import Ride, Road
@@ -563,6 +564,7 @@ KINDS = {
     "unordered": _spaseq(drawn_sequences.unordered_case, _GRAPHS, drawn_sequences.smaller_sequences),
     "lasting": _spaseq(drawn_sequences.lasting_case, _GRAPHS, drawn_sequences.smaller_sequences),
     "lookups": _spaseq(drawn_sequences.lookups_case, _MATCHES, drawn_sequences.smaller_sequences),
+    "graph orders": replace(_spaseq(graph_orders_case, _MATCHES), around=drawn_orders.pools_of),
     "rounds": Kind(
         drawn_rounds.rounds_case, lambda drawn: drawn.case, drawn_rounds.answers,
         _spaseq_problem, drawn_rounds.smaller_rounds, _toml_of(drawn_rounds.answers), _GRAPHS,

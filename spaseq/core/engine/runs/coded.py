@@ -32,7 +32,7 @@ from spaseq.core.engine.program.program import Program
 from spaseq.core.engine.program.register_ops import Codes
 from spaseq.core.engine.runs.base import HandOver, LiveSets, Run
 from spaseq.core.engine.runs.coded_automaton import GuardTables, automaton_of
-from spaseq.core.engine.runs.pooled import RunPools
+from spaseq.core.engine.runs.pooled import RunPools, leading
 from spaseq.core.errors import BudgetExceeded
 from spaseq.core.integers import different, in_order, ranges
 from spaseq.core.jit import Bound, Kernel, attempt, attempt_events, attempt_rows, interprets
@@ -51,12 +51,6 @@ _KEPT = (reg.CONF_ROWS, reg.CONF_HASH, reg.CONF_VALUE)
 def _longer(links: np.ndarray, size: int) -> np.ndarray:
     """As many rows, the new ones without links."""
     return np.concatenate([links, np.full((size - len(links), *links.shape[1:]), k.NIL, links.dtype)])
-
-
-def _leading(held: np.ndarray, width: int) -> np.ndarray:
-    """As many places at the beginning of each row as `held`, bool (n, registers), has: bool (n, width)."""
-    found: np.ndarray = np.arange(width) < held.sum(axis=1)[:, None]
-    return found
 
 
 class GuardRun(Run):
@@ -161,6 +155,9 @@ class GuardRun(Run):
         if values is None and codes.full:
             self._evict(int(events[0, k.E_LOW]))
             values = codes.load(batch, rows)
+        if len(codes.extras) and not self._automaton.several:
+            self._dissolve_pools(int(events[0, k.E_LOW]))
+            self._take_several()
         if values is not None:
             yield from self._move(events, np.ascontiguousarray(values), codes.extras, emit, write)
             self._note_lows(events)
@@ -178,7 +175,7 @@ class GuardRun(Run):
         else:
             lows = self._pool_lows(low)
             _, owners = self._owners(lows)
-            pools, registers, rows, held = self._pooled_registers(live, owners)
+            pools, registers, rows, held = self._pools.registers(self._confs, live, owners)
             first[pools, registers] = reg.NOTHING
             codes = self._codes.evict(np.concatenate([first, others, rows]))
         if codes is None or not len(first):
@@ -187,28 +184,12 @@ class GuardRun(Run):
         if self._pools is not None:
             first[pools, registers] = reg.POOLED
             found = self._pools.values(owners)
-            found[_leading(held, found.shape[1])] = coded[held]
+            found[leading(held, found.shape[1])] = coded[held]
         self._confs[live, reg.REGISTERS :], self._held[:, reg.HELD_REGISTERS :] = first, others
         attempt_rows(renumber, len(first), self._confs, self._held, self._tables.indexed)
         self._index_anew()
         if self._pools is not None:
             self._pools.plant(self._pool_arrays, owners, lows, self._pool_counts, found)
-
-    def _pooled_registers(
-        self, live: np.ndarray, owners: np.ndarray
-    ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-        """The places of pools among the configurations `live`, and the registers that hold POOLED: int64 (n,) each.
-
-        Also the values of the rows of pools as rows of registers, int64 (rows, registers), and their places there,
-        bool.
-        """
-        assert self._pools is not None
-        pools, registers = np.nonzero(self._confs[live, reg.REGISTERS :] == reg.POOLED)
-        held = self._confs[owners[owners >= 0], reg.REGISTERS :] == reg.POOLED
-        rows = np.full(held.shape, reg.NOTHING, np.int64)
-        values = self._pools.values(owners)
-        rows[held] = values[_leading(held, values.shape[1])]
-        return pools, registers, rows, held
 
     @property
     def _pool_counts(self) -> np.ndarray:
@@ -303,7 +284,7 @@ class GuardRun(Run):
         """
         codes = self._codes
         values = None if codes.full else codes.load(batch, event[:, k.E_ROW])
-        if values is None:
+        if values is None or (len(codes.extras) and not self._automaton.several):
             return False
         state = self._arena.st
         state[reg.ACCEPTED] = 0
@@ -481,6 +462,21 @@ class GuardRun(Run):
             left = self._pools.dissolve_families(arrays, self._pool_cells, lows, self._grow, numbers)
             attempt_rows(leave_cells, len(left), self._arena.structure, self._arrays, self._several, left)
 
+    def _dissolve_pools(self, low: int) -> None:
+        """Make configurations of all pools, for good. `low`: as of `_pool_lows`. O(n log n)."""
+        self._dissolve_families(low)
+        if self._pools is not None:
+            pooled = np.flatnonzero(self._tables.pooled[:, 0] > 0).tolist()
+            self._unpool([number for number in pooled if number < len(self._automaton.sets)], self._pool_lows(low))
+
+    def _take_several(self) -> None:
+        """Events may have several values from now on. There are no pools any more."""
+        self._automaton.take_several()
+        self._pools, self._arena.st[k.POOL_FROM] = None, k.NEVER
+        self.kernel = Bound(run_guarded)  # its arguments have other types now
+        self._tables = self._automaton.tables(self._vectors, len(self._tables.indexed))
+        self._index_anew()
+
     def compact(self, lows: np.ndarray, roots: np.ndarray = NO_ROOTS) -> None:
         if self._pools is None:
             super().compact(lows, roots)
@@ -501,10 +497,7 @@ class GuardRun(Run):
 
     def _configurations(self, low: int) -> LiveSets:
         """The live runs, in sets of configurations. `low`: the first live start."""
-        self._dissolve_families(low)
-        if self._pools is not None:
-            pooled = np.flatnonzero(self._tables.pooled[:, 0] > 0).tolist()
-            self._unpool([number for number in pooled if number < len(self._automaton.sets)], self._pool_lows(low))
+        self._dissolve_pools(low)
         live = []
         twins: Counter[Any] = Counter()
         for cell, conf in enumerate(self._confs.tolist()):
@@ -582,6 +575,8 @@ class GuardRun(Run):
 
     def restore(self, state: dict[str, Any], vectors: list[int]) -> None:
         live = LiveSets.restore(state["live"], self._arena)
+        if self._pools is not None and "pools" not in state:
+            self._take_several()
         states = range(self.program.cea.states)
         known = all(type(some) is frozenset and some and all(type(q) is int and q in states for q in some)
                     for some in live.sets)  # fmt: skip
@@ -597,6 +592,7 @@ class GuardRun(Run):
             self._codes.restore(state["codes"], np.concatenate([held, self._held[:, reg.HELD_REGISTERS :]]))
             self._index_anew()
             return
+        expect(not len(self._held), "one row for each configuration beside pools")
         for number in state["unpooled"]:
             expect(type(number) is int and 0 <= number < len(self._automaton.sets), "numbers of sets of states")
             self._automaton.unpool(number)
@@ -610,7 +606,7 @@ class GuardRun(Run):
         counts = self._pool_counts
         owned = counts[owners[owners >= 0]]
         expect(((owned > 0) & (owned <= self._pools.values(owners).shape[1])).all(), "the values of rows of pools")
-        pools, registers, rows, _ = self._pooled_registers(live.cells, owners)
+        pools, registers, rows, _ = self._pools.registers(self._confs, live.cells, owners)
         expect(np.isin(owners[owners >= 0], live.cells[pools]).all(), "rows of pools alone")
         theirs = self._tables.pooled[live.numbers[pools], 2:]
         expect((theirs == registers[:, None]).any(axis=1).all(), "values in the registers of pools alone")

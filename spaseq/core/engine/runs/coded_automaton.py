@@ -92,9 +92,10 @@ class GuardedAutomaton:
     """The sets of states met so far, and `tables` of them for the symbol classes met so far.
 
     `sets[i]`: the states of set i, 0 being that of the initial state alone. `several`: whether an event may have
-    several values at once, and a configuration several rows. `pools`: for each set, the registers whose values tell the
-    runs of a pool apart (`spaseq.core.engine.kernels.registers.pooling`), and whether there is one and runs move only
-    by a test on it. `unpooled`: the sets that have lost theirs. `has_pools`: True if a state alone may have
+    several values at once, and a configuration several rows. No set has pools then; if some could have, no event is
+    taken to have several values until one has (`take_several`). `pools`: for each set, the registers whose values tell
+    the runs of a pool apart (`spaseq.core.engine.kernels.registers.pooling`), and whether there is one and runs move
+    only by a test on it. `unpooled`: the sets that have lost theirs. `has_pools`: True if a state alone may have
     pools; they must be `allowed`. `short`: as of `is_short`. `families`: the sets whose pools have several steps, if
     the evaluation `keeps` such pools; of one family all are taken note of together.
     """
@@ -111,15 +112,15 @@ class GuardedAutomaton:
         self._alive = self._liveness()
         self._filled = self._contents()
         self._flat = self._flatten()
-        self.several: bool = any(isinstance(op, ForEachValue) for ops in self._ops for op in ops)
         self.sets: list[frozenset[int]] = []
         self._numbers: dict[frozenset[int], int] = {}
         self._indexed: list[tuple[int, int]] = []
         self.pools: list[Pooled] = []
         self.unpooled: set[int] = set()
-        self.families: dict[frozenset[int], Pooled] = self._families() if keeps and allowed and not self.several else {}
-        self.has_pools: bool = allowed and not self.several
-        self.has_pools &= any(self._pool(frozenset([q])).registers for q in range(cea.states))
+        self.families: dict[frozenset[int], Pooled] = self._families() if keeps and allowed else {}
+        self.has_pools: bool = allowed and any(self._pool(frozenset([q])).registers for q in range(cea.states))
+        each = any(isinstance(op, ForEachValue) for ops in self._ops for op in ops)
+        self.several: bool = each and not self.has_pools
         self.add(1 << INITIAL)
 
     def add(self, bits: int) -> None:
@@ -140,6 +141,13 @@ class GuardedAutomaton:
         self.unpooled.add(number)
         self.pools[number] = NO_POOLS
         self._indexed[number] = self._index(self.sets[number])
+
+    def take_several(self) -> None:
+        """Events may have several values from now on: no set of states has pools any more."""
+        self.several, self.has_pools, self.families = True, False, {}
+        for number in range(len(self.sets)):
+            self.pools[number] = NO_POOLS
+            self._indexed[number] = self._index(self.sets[number])
 
     def read_in(self, state: int, held: list[int]) -> list[int]:
         """Of the registers of a run, those that one of its states needs; the others hold nothing."""

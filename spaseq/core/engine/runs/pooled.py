@@ -43,6 +43,12 @@ _VALUES = (k.P_VALUE, *range(k.P_MORE, k.P_MORE + k.DIMENSIONS - 1))
 """The columns of a row's values; if rows have one only, the first of these."""
 
 
+def leading(held: np.ndarray, width: int) -> np.ndarray:
+    """As many places at the beginning of each row as `held`, bool (n, registers), has: bool (n, width)."""
+    found: np.ndarray = np.arange(width) < held.sum(axis=1)[:, None]
+    return found
+
+
 class RunPools:
     """The rows of all pools of one evaluation. `budget`: of live runs, of which a row is one for each step. `tests`:
     the most tests of one event. `starts_only`: True if cells hold starts, and no nodes are made. `steps`: the most
@@ -179,6 +185,22 @@ class RunPools:
     def values(self, owners: np.ndarray) -> np.ndarray:
         """The values of live rows: int64 (n, DIMENSIONS), or (n, 1) if no row has several."""
         return np.asarray(self._rows[owners >= 0][:, self._value_columns])
+
+    def registers(
+        self, confs: np.ndarray, live: np.ndarray, owners: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+        """The places of pools among the configurations `live`, rows of `confs`, and the registers that hold POOLED:
+        int64 (n,) each.
+
+        Also the values of the rows of pools as rows of registers, int64 (rows, registers), and their places there,
+        bool.
+        """
+        pools, registers = np.nonzero(confs[live, reg.REGISTERS :] == reg.POOLED)
+        held = confs[owners[owners >= 0], reg.REGISTERS :] == reg.POOLED
+        rows = np.full(held.shape, reg.NOTHING, np.int64)
+        values = self.values(owners)
+        rows[held] = values[leading(held, values.shape[1])]
+        return pools, registers, rows, held
 
     @property
     def _value_columns(self) -> list[int]:

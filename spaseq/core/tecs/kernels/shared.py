@@ -86,7 +86,7 @@ def visit_below(nodes, st, stack, below, root, places, write):
     the node. O(nodes that are not known).
 
     With `write` each node that is visited, children first, gets the next number and two places. These are the numbers
-    of its children. An output node has the number of the node below, and -1 less its own place; a product has -1 less
+    of its children. An output node has the number of the node below, and -1 less its own place. A product has -1 less
     the number of its runs, and the number of the suffixes. A node of which one side is dead has the number of the other
     side, and what is below the last output node has 0. Minus a status if an array is full, or the number of events is
     above MOST_COUNTED; what is known so far stays.

@@ -347,8 +347,10 @@ def looked_before(mover, values, extras, first, j):
 
 @hot
 def begin_same(configurations, mover, state, key, values, extras, first, turn):
-    """The list of a hash for the set of states `state`, and the value that its configurations must have: NOTHING at
-    turn 0, which any value passes, then each value of the event, once. At each `turn` there is one list."""
+    """The list of a hash for the set of states `state`, and the value that its configurations must have.
+
+    It is NOTHING at turn 0, which any value passes, then each value of the event, once. There is a list at each `turn`.
+    """
     wanted = NOTHING
     if turn == 1:
         wanted = values[mover[LOOKED_UP]]

@@ -248,7 +248,7 @@ def home_of(pools, state):
 
 @kernel
 def home_turns(pools, key, mover, reach):
-    """How many lists of the home of a mover have pools that may move, in a partition. `reach`: as of the mover."""
+    """The number of lists of a mover's home with pools that may move, in a partition. `reach`: as of the mover."""
     found = 0
     if pools is not None:
         home = mover[HOME]
