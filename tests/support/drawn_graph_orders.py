@@ -48,7 +48,5 @@ def _gpm(rng: random.Random, name: str, shape: str) -> str:
     same = " ; :k ?k" if rng.random() < 0.4 else f" ; :k ?k{name}"
     before = [other for other in "AB" if other < name and f"{other}!" not in shape and f"{other}+" not in shape]
     before = [other for other in before if not (other == "B" and "|" in shape)]
-    filters = "".join(
-        f" FILTER (?p{name} {rng.choice(_SYMBOLS)} ?p{other})" for other in before if rng.random() < 0.6
-    )
+    filters = "".join(f" FILTER (?p{name} {rng.choice(_SYMBOLS)} ?p{other})" for other in before if rng.random() < 0.6)
     return f"ON S {{ ?s{name} :{name.lower()} ?p{name}{same} .{filters} }}"
