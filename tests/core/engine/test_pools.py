@@ -103,6 +103,18 @@ def test_runs_enter_behind_a_snapshot_wherever_it_is(pattern: str, condition: st
         assert places([*found, *session.push(events[cut:]), *session.close()]) == expected, cut
 
 
+def test_a_set_without_pools_has_no_pool_that_lost_its_runs() -> None:
+    """B consumes the run of a pool, and C takes away the pools of its set. A snapshot has that pool no more."""
+    pattern = "(A ; NOT C ; B) OR (A AS a ; D AS b) FILTER b.p <= a.p"
+    query = ceql.compile(f"SELECT * FROM S WHERE {pattern} PARTITION BY [g] CONSUME BY PARTITION")
+    session = query.open()
+    found = []
+    for kind, group, value in (("A", 0, 43), ("A", 1, 22), ("B", 0, 12), ("C", 1, 6), ("D", 1, 9)):
+        found += session.push([{"type": kind, "g": group, "p": value}])
+        session = query.open(session.snapshot())
+    assert places(found) == [(0, 2, 0, 2), (1, 4, 1, 4)]
+
+
 @pytest.mark.parametrize("block", range(2))
 def test_a_limit_has_the_latest_starts(block: int) -> None:
     """Of each event as many matches as there are, up to the limit; none twice, and none that began before another."""

@@ -448,10 +448,15 @@ class GuardRun(Run):
         self._index_anew()
         states = self._confs[:, reg.CONF_STATE]
         for number in numbers:
-            cells = which[states[which] == number]
-            own = np.where(np.isin(owners, cells), owners, -1)
+            own = np.where(np.isin(owners, which[states[which] == number]), owners, -1)
             self._pools.dissolve(lambda: (self._arrays, self._pool_arrays), own, lows, self._grow)
-            attempt_rows(leave_cells, len(cells), self._arena.structure, self._arrays, self._several, cells)
+        self._leave_pools(numbers)
+
+    def _leave_pools(self, numbers: list[int]) -> None:
+        """Free the pools of some sets of states, which have no runs any more, or had none before."""
+        own = np.isin(self._confs[:, reg.CONF_STATE], numbers)
+        cells = np.flatnonzero(own & (self._confs[:, reg.REGISTERS :] == reg.POOLED).any(axis=1))
+        attempt_rows(leave_cells, len(cells), self._arena.structure, self._arrays, self._several, cells)
 
     def _dissolve_families(self, low: int = 0) -> None:
         """Make configurations of all pools with several steps: codes and snapshots then find all values in registers.
@@ -459,8 +464,8 @@ class GuardRun(Run):
         if self._pools is not None and self._automaton.families and len(self._pool_cells):
             lows, numbers = self._pool_lows(low), self._automaton.family_numbers
             arrays = lambda: (self._arrays, self._pool_arrays)  # noqa: E731
-            left = self._pools.dissolve_families(arrays, self._pool_cells, lows, self._grow, numbers)
-            attempt_rows(leave_cells, len(left), self._arena.structure, self._arrays, self._several, left)
+            self._pools.dissolve_families(arrays, self._pool_cells, lows, self._grow, numbers)
+            self._leave_pools(np.flatnonzero(numbers[:, 0, 0] >= 0).tolist())
 
     def _dissolve_pools(self, low: int) -> None:
         """Make configurations of all pools, for good. `low`: as of `_pool_lows`. O(n log n)."""

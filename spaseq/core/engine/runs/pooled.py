@@ -261,9 +261,9 @@ class RunPools:
     def dissolve_families(
         self, arrays: Callable[[], tuple[reg.Configurations, k.Pools]], which: np.ndarray, lows: np.ndarray,
         grow: Callable[[], None], numbers: np.ndarray,
-    ) -> np.ndarray:  # fmt: skip
-        """Makes configurations of the rows of several steps, for now: the cells of their pools, which have no runs any
-        more. `which`: of `cells`; the rest as of `dissolve`. O(n log n)."""
+    ) -> None:  # fmt: skip
+        """Makes configurations of the rows of several steps, for now. `which`: of `cells`; the rest as of `dissolve`.
+        O(n log n)."""
         lows = np.maximum(lows, max(int(self._arena.st[k.KEEP]), self._compacted))
         own, pools = arrays()
         which = which[pools.pooled[own.confs[which, reg.CONF_STATE], k.POOL_HOME] >= 0]
@@ -274,7 +274,6 @@ class RunPools:
         self._modes[keys * len(pools.pooled) + homes] = 0
         if len(which):
             self.dissolve(arrays, self.owners(arrays()[1], which, lows), lows, grow, numbers)
-        return which
 
     # Snapshots
 
