@@ -4,7 +4,7 @@ Claim: an event costs the same in every window, however many matches end at it, 
 aggregates costs. A stream has 300,000 events of the types A, B and C at random with values from 0 to 999 (seed 7). The
 query is `A AS a ; B AS b ; C AS c` within w events. "update" waits for a fourth type, so no match ends; "count" is
 COUNT(*), "five" has COUNT(*), SUM(a.v), AVG(b.v), MIN(a.v), MAX(c.v). "again" has the same five of the matches with
-b.v > a.v and c.v > a.v, over nodes: there an event costs the new nodes below its matches, and more in a longer window.
+b.v > a.v and c.v > a.v. These are added up over nodes, so an event costs more in a longer window.
 "list" writes the matches, "count()" counts them by the nodes of the structure.
 
 `python -m benchmarks.figures matches` measures processor time.
