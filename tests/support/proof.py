@@ -521,10 +521,7 @@ KINDS = {
     "endings": _ceql(_ending, oracle.evaluate, _EVERY),
     "borders": _ceql(_border, oracle.evaluate, _ENDS),
     "chosen": _ceql(_choice, oracle.evaluate, _ENDS),
-    "absences": _ceql(
-        _absence, oracle.evaluate,
-        frozenset({"batch", "one by one", "cuts", "snapshot", "chain", "tree", "alerts", "pushed alerts"}),
-    ),
+    "absences": _ceql(_absence, oracle.evaluate, _EVERY - {"auto"}),
     "lasting borders": _ceql(_lasting, oracle.evaluate, _ENDS),
     "repeated": Kind(
         _repeat, lambda drawn: Case("a random query", drawn.text, drawn.stream),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from typing import Any
+from unittest import mock
 
 import numpy as np
 import pyarrow as pa
@@ -63,13 +64,12 @@ def held(partitions: Partitions) -> dict[Any, tuple[int, bool]]:
 
 
 @given(taken=steps)
+@mock.patch.object(Partitions, "worth", 0)
 def test_the_table_and_the_dict_hold_the_same_keys(taken: list[tuple[str, Any]]) -> None:
     """A key keeps its number as long as it is held, no two have the same, and both forget the same keys."""
     window = Window("span", 4)
     both = [Partitions(window), Partitions(window)]
     both[1]._tables = False
-    for partitions in both:
-        partitions.worth = 0  # type: ignore[misc]
     place = 0
     for step, own in taken:
         before = [held(partitions) for partitions in both]
@@ -80,7 +80,6 @@ def test_the_table_and_the_dict_hold_the_same_keys(taken: list[tuple[str, Any]])
             if step == "restore":
                 state = decode(encode(partitions.snapshot()))
                 both[which] = Partitions(window)
-                both[which].worth = 0  # type: ignore[misc]
                 both[which].restore(state, 1_000)
                 both[which]._tables = which == 0
             elif step != "reach":
@@ -189,10 +188,9 @@ def test_columns_have_the_keys_of_the_dict(name: str, monkeypatch: pytest.Monkey
                 places = np.arange(place, place + len(keys))
                 numbers += partition.keys(EventBatch(table, ("A",), places, places, ("S",)), places).tolist()
                 place += len(keys)
-        found.append(numbers)
-        kinds = partition.kinds
-    assert firsts(found[0]) == firsts(found[1])
-    assert kinds
+        found.append((firsts(numbers), partition.kinds))
+    assert found[0] == found[1]
+    assert found[0][1]
 
 
 @pytest.mark.parametrize("window", ["6 SECONDS", "5 EVENTS"])

@@ -580,7 +580,7 @@ class GuardRun(Run):
 
     def restore(self, state: dict[str, Any], vectors: list[int]) -> None:
         live = LiveSets.restore(state["live"], self._arena)
-        if self._pools is not None and "pools" not in state:
+        if self._pools is not None and self._automaton.may_take_several and "pools" not in state:
             self._take_several()
         states = range(self.program.cea.states)
         known = all(type(some) is frozenset and some and all(type(q) is int and q in states for q in some)

@@ -93,11 +93,11 @@ class GuardedAutomaton:
 
     `sets[i]`: the states of set i, 0 being that of the initial state alone. `several`: whether an event may have
     several values at once, and a configuration several rows. No set has pools then; if some could have, no event is
-    taken to have several values until one has (`take_several`). `pools`: for each set, the registers whose values tell
-    the runs of a pool apart (`spaseq.core.engine.kernels.registers.pooling`), and whether there is one and runs move
-    only by a test on it. `unpooled`: the sets that have lost theirs. `has_pools`: True if a state alone may have
-    pools; they must be `allowed`. `short`: as of `is_short`. `families`: the sets whose pools have several steps, if
-    the evaluation `keeps` such pools; of one family all are taken note of together.
+    taken to have several values until one has (`take_several`). `may_take_several`: one may have. `pools`: for each
+    set, the registers whose values tell the runs of a pool apart (`spaseq.core.engine.kernels.registers.pooling`), and
+    whether there is one and runs move only by a test on it. `unpooled`: the sets that have lost theirs. `has_pools`:
+    True if a state alone may have pools; they must be `allowed`. `short`: as of `is_short`. `families`: the sets whose
+    pools have several steps, if the evaluation `keeps` such pools; of one family all are taken note of together.
     """
 
     def __init__(self, cea: CEA, codes: Codes, allowed: bool = True, short: bool = False, keeps: bool = False) -> None:
@@ -119,8 +119,8 @@ class GuardedAutomaton:
         self.unpooled: set[int] = set()
         self.families: dict[frozenset[int], Pooled] = self._families() if keeps and allowed else {}
         self.has_pools: bool = allowed and any(self._pool(frozenset([q])).registers for q in range(cea.states))
-        each = any(isinstance(op, ForEachValue) for ops in self._ops for op in ops)
-        self.several: bool = each and not self.has_pools
+        self.may_take_several: bool = any(isinstance(op, ForEachValue) for ops in self._ops for op in ops)
+        self.several: bool = self.may_take_several and not self.has_pools
         self.add(1 << INITIAL)
 
     def add(self, bits: int) -> None:

@@ -14,8 +14,8 @@ i to step j changes none of them. It *tags* the rows on the way, and the subtree
 A suffix is a node as any other, but its last node down stands on a HOLE; a product puts it on runs (`structure`). If a
 new event e leads from i to j, (h, j) gets the suffixes of (h, i) with e behind them, for each h up to i. (i, j) also
 gets e itself.
-Tags are *settled* before a row is read by itself, or a run passes it: they go into its own suffixes and the tags of its
-children. Suffixes that follow others are a product, too.
+Tags are *settled* before a row is read by itself or gets suffixes of its own, or a run passes it. They go into its own
+suffixes and the tags of its children. Suffixes that follow others are a product, too.
 
 If only starts are kept (`STARTS_ONLY`), any number that is not NIL stands for a node: there are runs, or suffixes. The
 maximum starts beside it are all that is read.
