@@ -40,6 +40,7 @@ SHARE = {
     "absences": 6,
     "chosen": 4,
     "ordered": 6,
+    "ordered orders": 8,
     "repeated": 4,
 }
 """Queries of each kind in every run."""

@@ -7,12 +7,15 @@ from datetime import UTC, datetime
 from itertools import groupby
 from typing import Any
 
+import numpy as np
 import pytest
 
 import ceql
 from ceql.results.ranking import Ranks
+from spaseq.core.engine import node_best
 from spaseq.core.errors import BudgetExceeded, EventError
 from tests.ceql.test_node_sums import matches
+from tests.support.drawn_orders import early_pools
 
 FORMULAS = (
     "A AS a ; B AS b ; C AS c",
@@ -22,6 +25,14 @@ FORMULAS = (
     "A AS a ; (B AS b ; A AS x OR B AS b) ; C AS c FILTER c.w >= a.w",
     "ANY AS a ; NOT B ; ANY AS c PARTITION BY [k] CONSUME BY PARTITION",
 )
+KEPT = (
+    "A AS a ; B AS b ; C AS c FILTER b.v > a.v AND c.v > a.v",
+    "A AS a ; B AS b ; C AS c FILTER c.w > a.w",
+    "A AS a ; B AS b ; (B OR C) AS x ; C AS c FILTER x.v >= a.v AND c.v > a.v",
+    "A AS a ; B+ AS b ; C AS c FILTER c.v > a.v",
+    "A AS a ; (B OR A) AS b ; (C OR B) AS x ; C AS c FILTER c.w != a.w PARTITION BY [k]",
+)
+"""Values are compared again, so matches have products."""
 KEYS = (
     "c.v - a.v DESC",
     "a.w",
@@ -77,6 +88,32 @@ def test_the_first_ones_of_the_whole_list(seed: int, monkeypatch: pytest.MonkeyP
     expected = first(positions(whole, events), most)
     assert positions(query, events) == expected
     assert positions(query, events, random.Random(seed)) == expected
+
+
+@pytest.mark.parametrize("seed", range(15))
+def test_the_first_ones_below_products(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """With arrays that grow, in one run and in cuts; some matches tie in all that nodes tell."""
+    rng = random.Random(seed)
+    for name, room in (("_WAYS", 4), ("_MATCHES", 8), ("_PLACES", 16), ("_CHOICES", 200)):
+        monkeypatch.setattr(f"spaseq.core.engine.node_best.{name}", room)
+    products, find = list[bool](), node_best.NodeBest.find
+
+    def spied(self: Any, nodes: Any, *given: Any, **named: Any) -> Any:
+        products.append(bool(np.any((nodes.pairs[:, 0] < 0) & (nodes.pairs[:, 1] >= 0))))
+        return find(self, nodes, *given, **named)
+
+    monkeypatch.setattr(node_best.NodeBest, "find", spied)
+    formula, key, most = KEPT[seed % 5], KEYS[seed * 3 % 8], rng.choice((1, 2, 3, 10))
+    body, _, partition = formula.partition(" PARTITION")
+    clauses = f"{partition and 'PARTITION' + partition} WITHIN {10 if '+' in formula else 18} EVENTS ORDER BY {key}"
+    events = stream(seed, 60)
+    whole = positions(ceql.compile(f"SELECT * WHERE {body} {clauses}"), events)
+    query = ceql.compile(f"SELECT * WHERE {body} {clauses} LIMIT {most}")
+    assert isinstance(query.compiled.ranks, Ranks)
+    with early_pools():
+        assert positions(query, events) == first(whole, most)
+        assert positions(query, events, rng) == first(whole, most)
+    assert any(products)
 
 
 @pytest.mark.parametrize("key", KEYS)

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
 
-from tests.support import drawn_totals, oracle, oracle_ceql_text, strategies
+from tests.support import drawn_orders, drawn_totals, oracle, oracle_ceql_text, strategies
 from tests.support.strategies import CeqlCase
 
 Events = list[dict[str, Any]]
@@ -35,27 +35,36 @@ KEYS: dict[str, Value] = {
     "{}.a > 2": lambda events: events[-1]["a"] > 2 if events and events[-1].get("a") is not None else None,
 }  # fmt: skip
 
+PLAIN_KEYS: dict[str, Value] = {
+    "{}.p": lambda events: events[-1].get("p") if events else None,
+    "{}.k": lambda events: events[-1].get("k") if events else None,
+    "2 * {}.r": lambda events: 2 * events[-1]["r"] if events and events[-1].get("r") is not None else None,
+}  # fmt: skip
+"""The same of the events of `drawn_orders`; as a rule they are sums."""
+
 
 @dataclass(frozen=True, slots=True)
 class Key:
-    """A key of ORDER BY: one of `KEYS` of a variable, and minus one of another, if there is `other`."""
+    """A key of ORDER BY: one of `KEYS` or `PLAIN_KEYS` of a variable, and minus `attribute` of another, if there is
+    `other`."""
 
     form: str
     variable: str
     other: str
     descending: bool
+    attribute: str = "a"
 
     @property
     def text(self) -> str:
-        found = self.form.format(self.variable) + (f" - {self.other}.a" if self.other else "")
+        found = self.form.format(self.variable) + (f" - {self.other}.{self.attribute}" if self.other else "")
         return found + " DESC" * self.descending
 
     def of(self, taken: dict[str, Events]) -> Any:
         """The value of a match, given the events of its variables."""
-        value = KEYS[self.form](taken.get(self.variable, []))
+        value = (KEYS | PLAIN_KEYS)[self.form](taken.get(self.variable, []))
         if not self.other:
             return value
-        less = KEYS["{}.a"](taken.get(self.other, []))
+        less = (KEYS | PLAIN_KEYS)[f"{{}}.{self.attribute}"](taken.get(self.other, []))
         return None if None in (value, less) else Fraction(value) - Fraction(less)
 
 
@@ -89,7 +98,7 @@ def ordered_case(rng: random.Random) -> OrderedCase:
 def _most(case: OrderedCase) -> int:
     """The most matches of one event, but for one."""
     ends = Counter(end for _, end, _ in oracle.evaluate(case.base.query, case.stream))
-    return max(ends.values(), default=0) - 1
+    return max(ends.values(), default=1) - 1
 
 
 def _draw(rng: random.Random) -> OrderedCase:
@@ -111,6 +120,23 @@ def _key(rng: random.Random, names: list[str]) -> Key:
     form = rng.choice(list(KEYS))
     other = rng.choice(names) if ">" not in form and rng.random() < 0.4 else ""
     return Key(form, rng.choice(names), other, rng.random() < 0.5)
+
+
+def ordered_orders_case(rng: random.Random) -> OrderedCase:
+    """A query with order conditions between events, whose values are compared again as a rule, and with LIMIT."""
+    return strategies.interesting(_draw_orders, _most, rng)
+
+
+def _draw_orders(rng: random.Random) -> OrderedCase:
+    patterns = rng.choice((drawn_orders.PATTERNS, drawn_orders.KEPT, drawn_orders.KEPT))
+    text, events = drawn_orders.draw(rng, patterns, drawn_orders.EXACT, texts=0)
+    base = CeqlCase(oracle_ceql_text.read(text), tuple(tuple(event.items()) for event in events))
+    names = [name for name in sorted(oracle_ceql_text.shown(base.query.formula)) if ">" not in name]
+    keys = []
+    for _ in range(rng.choice((1, 1, 2))):
+        other = rng.choice(names) if rng.random() < 0.5 else ""
+        keys.append(Key(rng.choice(list(PLAIN_KEYS)), rng.choice(names), other, rng.random() < 0.5, "p"))
+    return OrderedCase(base, tuple(keys), rng.choice((1, 1, 2, 3, 5)))
 
 
 def matches(drawn: OrderedCase) -> list[oracle.Match]:

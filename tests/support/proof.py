@@ -399,11 +399,13 @@ def _rows_problem(drawn: Any, expected: Counter[Any], road: Road, found: Counter
     return "" if found == expected else f"differs: missing {[*expected - found][:3]}, surplus {[*found - expected][:3]}"
 
 
-def _order(rng: random.Random) -> drawn_ordered.OrderedCase:
-    """Two in five are of those whose best matches are found without a list."""
-    ranked = rng.random() < 0.4
+def _order(
+    rng: random.Random, draw: Callable[[random.Random], drawn_ordered.OrderedCase], share: float
+) -> drawn_ordered.OrderedCase:
+    """A `share` is of those whose best matches are found without a list."""
+    ranked = rng.random() < share
     while True:
-        case = drawn_ordered.ordered_case(rng)
+        case = draw(rng)
         if ranked and case.limit is None:
             continue
         try:
@@ -417,6 +419,18 @@ def _order(rng: random.Random) -> drawn_ordered.OrderedCase:
 def _ordered_problem(drawn: Any, expected: list[Any], road: Road, found: Counter[Any]) -> str:
     wanted = Counter({end for _, end, _ in expected} if road.ends else expected)
     return "" if found == wanted else f"differs: missing {[*wanted - found][:3]}, surplus {[*found - wanted][:3]}"
+
+
+def _with_order(
+    draw: Callable[[random.Random], drawn_ordered.OrderedCase], share: float, often: frozenset[str]
+) -> Kind:
+    return Kind(
+        partial(_order, draw=draw, share=share), lambda drawn: Case("a random query", drawn.text, drawn.stream),
+        drawn_ordered.matches, _ordered_problem, drawn_ordered.smaller_ordered,
+        lambda drawn, name: strategies.ceql_toml(drawn, name)
+        + f"matches = {[[s, e, list(d)] for s, e, d in drawn_ordered.matches(drawn)]}\n",
+        often,
+    )  # fmt: skip
 
 
 # -- valuations
@@ -535,12 +549,9 @@ KINDS = {
     "aggregates": _aggregates(drawn_aggregates.aggregates_case),
     "orders": replace(_ceql(_orders, oracle.evaluate, _ENDS), around=drawn_orders.pools_of),
     "order aggregates": replace(_aggregates(drawn_orders.order_aggregates_case), around=drawn_orders.pools_of),
-    "ordered": Kind(
-        _order, lambda drawn: Case("a random query", drawn.text, drawn.stream),
-        drawn_ordered.matches, _ordered_problem, drawn_ordered.smaller_ordered,
-        lambda drawn, name: strategies.ceql_toml(drawn, name)
-        + f"matches = {[[s, e, list(d)] for s, e, d in drawn_ordered.matches(drawn)]}\n",
-        _ENDS | {"chain", "auto"},
+    "ordered": _with_order(drawn_ordered.ordered_case, 0.4, _ENDS | {"chain", "auto"}),
+    "ordered orders": replace(
+        _with_order(drawn_ordered.ordered_orders_case, 0.9, _ENDS), around=drawn_orders.pools_of
     ),
     "earlier": _ceql(
         _earlier, oracle.evaluate,

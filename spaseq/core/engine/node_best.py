@@ -45,8 +45,8 @@ class NodeBest:
         )
         self._search = Search(
             np.zeros(s.BEST_SLOTS, np.int64), np.zeros((_WAYS, 2), np.int64), np.zeros((_WAYS, 2 * values)),
-            np.zeros((_WAYS, 3), np.int64), np.zeros((_WAYS, values)), np.zeros((_WAYS, 2), np.int64),
-            np.zeros((most, values)), np.zeros((2, values)),
+            np.zeros((_WAYS, 3), np.int64), np.zeros((_WAYS, values)), np.zeros((_WAYS, s.TRAIL_COLUMNS), np.int64),
+            np.zeros((_WAYS, values)), np.zeros((most, values)), np.zeros((2, values)),
         )  # fmt: skip
         self._matches = np.zeros((3, _MATCHES + 1), np.int64)
         self._places = np.zeros(_PLACES, np.int64)
@@ -81,12 +81,11 @@ class NodeBest:
                 if st[s.B_NEEDED] > len(self._places):
                     self._places = np.zeros(2 * int(st[s.B_NEEDED]), np.int64)
             elif status == s.BEST_TRAIL:
-                self._search = self._search._replace(trail=self._double(self._search.trail))
+                self._double_ways("trail", "open_sums")
             elif status == s.BEST_CHOICES:
                 self._ranks = self._ranks._replace(choices=self._double(self._ranks.choices))
             else:
-                names = ("heap", "heap_sums", "stack", "stack_sums")
-                self._search = self._search._replace(**{n: self._double(getattr(self._search, n)) for n in names})
+                self._double_ways("heap", "heap_sums", "stack", "stack_sums")
 
     def _flush(self, bits: int, labelled: bool) -> MatchBatch:
         """The matches that the kernel has written."""
@@ -106,6 +105,9 @@ class NodeBest:
         for before, after in zip(old[:4], fresh[:4], strict=True):
             after[: len(before)] = before
         self._ranks = fresh._replace(choices=old.choices, path=old.path)
+
+    def _double_ways(self, *names: str) -> None:
+        self._search = self._search._replace(**{name: self._double(getattr(self._search, name)) for name in names})
 
     def _double(self, array: np.ndarray) -> np.ndarray:
         self._charge(2 * array.nbytes)

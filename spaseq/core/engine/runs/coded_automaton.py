@@ -569,10 +569,10 @@ def automaton_of(program: Program, codes: Codes) -> GuardedAutomaton:
 
 
 def may_keep(program: Program) -> bool:
-    """True if pools may have several steps: nothing looks for the best matches below a node, in which products would
-    have to be walked through."""
+    """True if pools may have several steps: NEXT, LAST or a rule does not choose among matches that wait. These would
+    have to go through products."""
     order = kernel_order(program)
-    return order in (KEEP_ALL, ENDS) or program.adds_nodes or (order == KEEP_OPEN and program.chosen is None)
+    return order in (KEEP_ALL, ENDS, AS_NODES) or (order == KEEP_OPEN and program.chosen is None)
 
 
 def may_pool(program: Program) -> bool:

@@ -19,6 +19,7 @@ from spaseq.core.tecs.kernels.layout import (
     FLUSH,
     GROW_BELOW,
     GROW_STACK,
+    HOLE,
     IS_OUTPUT,
     IS_PRODUCT,
     LABEL_BITS,
@@ -86,10 +87,10 @@ def visit_below(nodes, st, stack, below, root, places, write):
     the node. O(nodes that are not known).
 
     With `write` each node that is visited, children first, gets the next number and two places. These are the numbers
-    of its children. An output node has the number of the node below, and -1 less its own place. A product has -1 less
-    the number of its runs, and the number of the suffixes. A node of which one side is dead has the number of the other
-    side, and what is below the last output node has 0. Minus a status if an array is full, or the number of events is
-    above MOST_COUNTED; what is known so far stays.
+    of its children. An output node has the number of the node below, or NIL on a HOLE, and -1 less its own place. A
+    product has -1 less the number of its runs, and the number of the suffixes. A node of which one side is dead has the
+    number of the other side, and what is below the last output node has 0. Minus a status if an array is full, or the
+    number of events is above MOST_COUNTED; what is known so far stays.
     """
     mask = nodes.shape[0] - 1
     low = st[LOW]
@@ -137,6 +138,8 @@ def visit_below(nodes, st, stack, below, root, places, write):
             places[at + 1] = other
             if not forks and not product:
                 places[at + 1] = -1 - ((nodes[row, POS] << st[LABEL_BITS]) | (IS_OUTPUT - right))
+                if left == HOLE:
+                    places[at] = NIL
             st[PLACES] = at + 2
             st[NUMBERED] += 1
             value = st[NUMBERED]

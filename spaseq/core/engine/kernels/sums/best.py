@@ -9,8 +9,14 @@ Unions would be in the way: a chain of them is as long as the window. So a node 
 best of which is on top. That of a union is melded of those of its sides, which stay as they are: leftist heaps share
 rows, and a meld makes O(log n) new ones.
 
-Arguments of several: `ranks` and `search` are the named tuples of `layout`, `node` is a row of choices or NIL, `at` the
-last row of a trail. `placed`, `used` and `slack` are as of `find_best`.
+A product is a choice as an output node is. A way through it goes down its suffixes first. A row of the trail remembers
+the runs that they stand on, and the way goes on with these once a suffix is over. So a way may have several such rows
+*open*, each behind another. Its bound has the greatest sum of each. A suffix does not know how many events the runs
+below have taken. So its positions count from its own first event on, and move behind those of the runs in a sum of
+both.
+
+Arguments of several: `ranks` and `search` are the named tuples of `layout`. `node` is a row of choices or NIL, `at` the
+last row of a trail, `runs` the last open row of it or NIL. `placed`, `used` and `slack` are as of `find_best`.
 """
 
 # mypy: disable-error-code="no-untyped-def"
@@ -42,6 +48,10 @@ from spaseq.core.engine.kernels.sums.layout import (
     C_NODE,
     C_RANK,
     C_RIGHT,
+    T_BEFORE,
+    T_OPEN,
+    T_PLACE,
+    T_TAKEN,
 )
 from spaseq.core.jit import kernel
 from spaseq.core.tecs.kernels.layout import NIL
@@ -94,11 +104,22 @@ def add_choice(choices, st, node, left, right):
 
 
 @kernel
+def add_behind(sums, i, others, j, depth, keys):
+    """Add row j of `others` to row i of `sums`: the first `keys` numbers, and the positions as those of events behind
+    `depth` others."""
+    for c in range(keys):
+        sums[i, c] += others[j, c]
+    for c in range(keys + depth, sums.shape[1]):
+        sums[i, c] += others[j, c - depth]
+
+
+@kernel
 def rank_root(nodes, m, weights, which, placed, ranks, st):
     """Write the rows of `ranks` (`Ranks`) of the nodes in part m of `nodes`, from that in `st` on; True if there was
     room. The other arguments are those of `find_best`. O(nodes log nodes)."""
     top, below, own, best, choices, path = ranks
     values = best.shape[1]
+    keys = values - placed
     first = nodes.offsets[m]
     last = nodes.offsets[m + 1]
     before = nodes.last[m] - (last - first)
@@ -112,21 +133,32 @@ def rank_root(nodes, m, weights, which, placed, ranks, st):
         number = before + st[B_PAIR]
         down = nodes.pairs[i, 0]
         other = nodes.pairs[i, 1]
-        if other >= 0:
+        if other >= 0 and down >= 0:
             top[number] = meld_choices(ranks, st, top[down], top[other])
             continue
-        place = -1 - other
-        below[number, 0] = down
-        below[number, 1] = place
+        product = other >= 0
+        on_hole = down < 0 and not product
+        if down < 0:
+            down = -1 - down
         inner = choices[top[down], C_NODE] if down > 0 else 0
-        depth = below[inner, 2] + 1 if down > 0 else 1
-        below[number, 2] = depth
-        for c in range(values):
-            own[number, c] = weights[which[i], c]
-        if depth <= placed:
-            own[number, values - placed + depth - 1] = (place >> nodes.bits) * (1 if depth == 1 else -1)
-        for c in range(values):
-            best[number, c] = own[number, c] + (best[inner, c] if down > 0 else 0.0)
+        depth = below[inner, 2] if down > 0 else 0
+        below[number, 0] = down
+        below[number, 1] = -1 - other
+        if product:
+            suffix = choices[top[other], C_NODE]
+            below[number, 2] = depth + below[suffix, 2]
+            for c in range(values):
+                best[number, c] = best[inner, c]
+            add_behind(best, number, best, suffix, depth, keys)
+        else:
+            below[number, 2] = depth + 1
+            for c in range(values):
+                own[number, c] = weights[which[i], c]
+            if depth < placed:
+                position = (-1 - other) >> nodes.bits
+                own[number, keys + depth] = position if depth == 0 and not on_hole else -position
+            for c in range(values):
+                best[number, c] = own[number, c] + (best[inner, c] if down > 0 else 0.0)
         top[number] = add_choice(choices, st, number, np.int64(NIL), np.int64(NIL))
     st[B_NUMBER] = nodes.last[m]
     return True
@@ -236,20 +268,44 @@ def note_sum(search, used):
 
 
 @kernel
-def is_wanted(search, ranks, node, used, slack):
+def is_wanted(search, ranks, node, runs, placed, used, slack):
     """True if a match from a row of choices (`node`) on, whose way has the sum in row 1 of `search.spare`, may be one
     of the best. Row 0 gets the bound."""
     spare, tops = search.spare, search.tops
     if node < 0:
         return True
     best = ranks.choices[node, C_NODE]
-    for c in range(tops.shape[1]):
-        spare[0, c] = spare[1, c] + ranks.best[best, c]
+    if runs < 0:
+        for c in range(tops.shape[1]):
+            spare[0, c] = spare[1, c] + ranks.best[best, c]
+    else:
+        for c in range(tops.shape[1]):
+            spare[0, c] = spare[1, c] + search.open_sums[runs, c]
+        add_behind(spare, 0, ranks.best, best, search.trail[runs, T_TAKEN], tops.shape[1] - placed)
     return search.st[B_TOPS] < tops.shape[0] or not is_less(spare, 0, 0, tops, tops.shape[0] - 1, 0, used, slack)
 
 
 @kernel
-def search_root(nodes, m, ranks, search, used, slack, matches, places):
+def open_runs(search, ranks, product, at, row, placed):
+    """Remember the runs of a product (a number) in `row` of the trail, behind row `at`, while a way leads through its
+    suffixes."""
+    trail, sums = search.trail, search.open_sums
+    values = sums.shape[1]
+    before = trail[at, T_OPEN] if at >= 0 else np.int64(NIL)
+    down = ranks.below[product, 0]
+    inner = ranks.choices[ranks.top[down], C_NODE]
+    taken = trail[before, T_TAKEN] if before >= 0 else np.int64(0)
+    for c in range(values):
+        sums[row, c] = sums[before, c] if before >= 0 else 0.0
+    add_behind(sums, row, ranks.best, inner, taken, values - placed)
+    trail[row, T_PLACE] = -1 - down
+    trail[row, T_BEFORE] = at
+    trail[row, T_OPEN] = row
+    trail[row, T_TAKEN] = taken + ranks.below[inner, 2]
+
+
+@kernel
+def search_root(nodes, m, ranks, search, placed, used, slack, matches, places):
     """Write the best matches below the root of part m; the arguments are those of `find_best`. Goes on with the ways in
     `search`; a status."""
     st, spare, trail = search.st, search.spare, search.trail
@@ -269,7 +325,8 @@ def search_root(nodes, m, ranks, search, used, slack, matches, places):
             if st[B_FIRST] == 0:
                 st[B_TRAIL] = st[B_KEPT]
             node, at = pop_way(search)
-        if not is_wanted(search, ranks, node, used, slack):
+        runs = trail[at, T_OPEN] if at >= 0 else np.int64(NIL)
+        if not is_wanted(search, ranks, node, runs, placed, used, slack):
             if st[B_FIRST]:  # nor is any other
                 st[B_WAYS] = 0
             continue
@@ -283,36 +340,53 @@ def search_root(nodes, m, ranks, search, used, slack, matches, places):
                 return BEST_TRAIL
             for side in range(C_LEFT, C_RIGHT + 1):
                 other = choices[node, side]
-                if other >= 0 and is_wanted(search, ranks, other, used, slack):
+                if other >= 0 and is_wanted(search, ranks, other, runs, placed, used, slack):
                     if st[B_FIRST]:
                         push_way(search, other, at)
                     else:
                         stack_way(search, other, at)
             best = choices[node, C_NODE]
-            trail[row, 0] = below[best, 1]
-            trail[row, 1] = at
+            place = below[best, 1]
             st[B_TRAIL] = row + 1
+            if place < 0:
+                open_runs(search, ranks, best, at, row, placed)
+                runs = row
+                at = row
+                node = top[-1 - place]
+                continue
+            down = below[best, 0]
+            if runs < 0:
+                for c in range(values):
+                    spare[1, c] += own[best, c]
+            else:
+                add_behind(spare, 1, own, best, trail[runs, T_TAKEN], values - placed)
+                if down == 0:  # the suffix is over
+                    down = -1 - trail[runs, T_PLACE]
+                    before = trail[runs, T_BEFORE]
+                    runs = trail[before, T_OPEN] if before >= 0 else np.int64(NIL)
+            trail[row, T_PLACE] = place
+            trail[row, T_BEFORE] = at
+            trail[row, T_OPEN] = runs
             at = row
-            for c in range(values):
-                spare[1, c] += own[best, c]
-            node = top[below[best, 0]] if below[best, 0] > 0 else np.int64(NIL)
+            node = top[down] if down > 0 else np.int64(NIL)
         size = 0
         row = at
         while row >= 0:
-            size += 1
-            row = trail[row, 1]
+            size += trail[row, T_PLACE] >= 0
+            row = trail[row, T_BEFORE]
         if st[B_MATCHES] + 1 >= matches.shape[1] or st[B_PLACES] + size > places.shape[0]:
             st[B_NEEDED] = size
             stack_way(search, node, at)
             return BEST_FLUSH
         to = st[B_PLACES]
         i = st[B_MATCHES]
-        matches[0, i] = trail[at, 0] >> nodes.bits
+        matches[0, i] = trail[at, T_PLACE] >> nodes.bits
         matches[1, i] = nodes.ends[m]
         while at >= 0:
-            places[to] = trail[at, 0]
-            to += 1
-            at = trail[at, 1]
+            if trail[at, T_PLACE] >= 0:
+                places[to] = trail[at, T_PLACE]
+                to += 1
+            at = trail[at, T_BEFORE]
         matches[2, i + 1] = to
         st[B_PLACES] = to
         st[B_MATCHES] = i + 1
@@ -352,7 +426,7 @@ def find_best(nodes, weights, which, placed, ranks, search, used, slack, matches
                     if c < used and not np.isfinite(ranks.best[ranks.choices[ranks.top[root], C_NODE], c]):
                         st[B_FIRST] = 0
                 stack_way(search, ranks.top[root], np.int64(NIL))
-        status = search_root(nodes, m, ranks, search, used, slack, matches, places)
+        status = search_root(nodes, m, ranks, search, placed, used, slack, matches, places)
         if status != BEST_DONE:
             return status
         st[B_PAIR] = 0

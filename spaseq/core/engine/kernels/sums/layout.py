@@ -73,11 +73,18 @@ BEST_TRAIL = 3
 BEST_CHOICES = 4
 
 # columns of `Ranks.choices`
-C_NODE = 0  # an output node, the best of all below
+C_NODE = 0  # an output node or a product, the best of all below
 C_LEFT = 1  # NIL for none
 C_RIGHT = 2
 C_RANK = 3  # how many rows there are on the way down the right ones
 CHOICE_COLUMNS = 4
+
+# columns of `Search.trail`
+T_PLACE = 0  # a place, or of a product -1 less the number of its runs, with which the way goes on behind a suffix
+T_BEFORE = 1  # the row before it, NIL for none
+T_OPEN = 2  # the last row of a product whose runs the way has not come to yet, NIL for none
+T_TAKEN = 3  # of a product: how many events its runs have, with those that wait for them
+TRAIL_COLUMNS = 4
 
 # the first rows of `spare`
 SPARE_ONE = 0  # one run that has taken nothing
@@ -105,9 +112,9 @@ class Nodes(NamedTuple):
 
     `pairs` int64 (n, 2): the numbers of two children. An output node has the number of the node below, and -1 less the
     place that it marks: a position above `bits` bits of its label. A product has -1 less the number of its runs, and
-    the number of their suffixes. Part i has the pairs from `offsets[i]` on, int64
-    (m + 1,); the last of them has the number `last[i]`, int64 (m,). `roots` int64 (m,): the number of the root whose
-    matches end at `ends[i]`, or NIL if the next part has more of its nodes.
+    the number of their suffixes. The first event of a suffix has NIL in place of 0. Part i has the pairs from
+    `offsets[i]` on, int64 (m + 1,); the last of them has the number `last[i]`, int64 (m,). `roots` int64 (m,): the
+    number of the root whose matches end at `ends[i]`, or NIL if the next part has more of its nodes.
     """
 
     pairs: np.ndarray
@@ -121,11 +128,11 @@ class Nodes(NamedTuple):
 class Ranks(NamedTuple):
     """Rows for nodes that were written, by their numbers.
 
-    `top` int64 (n,): the best of the output nodes that a way from the node may go on with, a row of `choices`.
-    Others are of output nodes. `below` int64 (n, 3): the node below, the place, and how many events the best way down
-    marks. `own` float64 (n, values): what the event adds. `best` float64 (n, values): the greatest sum of the runs
-    below. `choices` int64 (c, CHOICE_COLUMNS): leftist heaps
-    that share rows. `path` int64 (p,): scratch of `meld_choices`.
+    `top` int64 (n,): the best of the output nodes and products that a way from the node may go on with, a row of
+    `choices`. Others are of these nodes. `below` int64 (n, 3): the node below, the place, and how many events the best
+    way down marks. A product has its runs, and -1 less the number of their suffixes. `own` float64 (n, values): what
+    the event adds. `best` float64 (n, values): the greatest sum of the runs below. `choices` int64 (c, CHOICE_COLUMNS):
+    leftist heaps that share rows. `path` int64 (p,): scratch of `meld_choices`.
     """
 
     top: np.ndarray
@@ -142,8 +149,9 @@ class Search(NamedTuple):
 
     `heap` int64 (h, 2) and `heap_sums` float64 (h, 2 * values): ways, with their sums and their bounds behind. `stack`
     int64 (s, 3) and `stack_sums` float64 (s, values): ways, the third column is the length of the trail then. `trail`
-    int64 (t, 2): a place and the row of the one before it. `tops` float64 (k, values): the k greatest sums so far, in
-    descending order. `spare` float64 (2, values).
+    int64 (t, TRAIL_COLUMNS): a place and the row of the one before it, or a product. `open_sums` float64 (t, values):
+    of a product the greatest sum of all that the way has still to come to. `tops` float64 (k, values): the k greatest
+    sums so far, in descending order. `spare` float64 (2, values).
     """
 
     st: np.ndarray
@@ -152,6 +160,7 @@ class Search(NamedTuple):
     stack: np.ndarray
     stack_sums: np.ndarray
     trail: np.ndarray
+    open_sums: np.ndarray
     tops: np.ndarray
     spare: np.ndarray
 

@@ -31,7 +31,7 @@ def add_nodes(nodes, values, weights, which, takes, added, found):
             if other < 0:
                 label = (-1 - other) & ((1 << bits) - 1)
                 values.ints[number, 0] = 0
-                add_marked(values, number, values, below, added, takes, label, weights, which[i])
+                add_marked(values, number, values, max(below, 0), added, takes, label, weights, which[i])
             elif below < 0:
                 values.ints[number, 0] = 0
                 add_product(values, number, values, -1 - below, values, other, added)
