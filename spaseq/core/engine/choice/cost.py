@@ -63,8 +63,8 @@ KERNEL_START: Final = 0.05
 """A run that begins there."""
 KERNEL_RUN: Final = 0.01
 """A run that an event's codes select."""
-KERNEL_ASK: Final = 0.01
-"""A condition over more than two events, evaluated for such a run."""
+KERNEL_ASK: Final = 0.08
+"""A condition over more than two events, evaluated for such a run (2026-11-28: sums and squares of three prices)."""
 KERNEL_MOVE: Final = 0.13
 """A run that an event's codes select, and that moves on to wait. Four times that if no value recurs."""
 POOLED: Final = 0.03

@@ -203,9 +203,18 @@ def holds_rows(confs, several, cell, registers, first, rows):
 
 
 @inline
-def find_cell(configurations, several, st, key, state, registers, first, rows):
-    """The cell of a configuration, given one if it has none; the caller has ensured room for it and in `held`."""
+def find_cell(configurations, several, st, key, state, registers, first, rows, source):
+    """The cell of a configuration, given one if it has none; the caller has ensured room for it and in `held`.
+
+    It is looked for at the cell `source` (or NIL) of the same partition first.
+    PERF: most runs that fail a condition stay as they are. Without a hash, one that is tried costs 0.09 us, not 0.2.
+    """
     confs, table, index = configurations.confs, configurations.table, configurations.indexed
+    if source >= 0 and confs[source, CONF_STATE] == state and holds_rows(
+        confs, several, source, registers, first, rows
+    ):  # fmt: skip
+        confs[source, CONF_TARGET] = st[ROW]
+        return source
     hashed = hash_of(key, state, registers, several, first, rows)
     cell = table[hashed & (table.shape[0] - 1)]
     while cell >= 0:

@@ -88,7 +88,7 @@ def pool_family(configurations, structure, pools, key, home, low):
                 most = 2 * MELD_NODES + 200 * settled_nodes(steps) + absorbed_nodes(steps)
                 if st[STARTS_ONLY] == 0 and not has_room(nodes, st, structure.checks, most):
                     return GROW_NODES
-                pool = find_cell(configurations, None, st, key, home, held, 0, 1)
+                pool = find_cell(configurations, None, st, key, home, held, 0, 1, NIL)
                 if plan_entry(pools.kept, pools, nodes, st, structure.checks, pool, steps, count, low) != DONE:
                     return GROW_NODES
                 ties = np.int64(NIL)
@@ -189,7 +189,7 @@ def dissolve_family(configurations, structure, pools, which, owners, lows, numbe
                     number += 1
                 if numbers[home, step, 1] >> r & 1 == 0:
                     held[r] = NOTHING
-            cell = find_cell(configurations, None, st, confs[pool, CONF_KEY], numbers[home, step, 0], held, 0, 1)
+            cell = find_cell(configurations, None, st, confs[pool, CONF_KEY], numbers[home, step, 0], held, 0, 1, NIL)
             if st[STARTS_ONLY]:
                 raise_start(structure.cells, cell, start)
             else:

@@ -219,7 +219,7 @@ def plan_moves(
                             at = pools.pooled[state, POOL_HOME]
                             steps = pools.pooled[state, POOL_STEPS]
                     cell = find_cell(
-                        configurations, several, st, key, at, registers, group[GROUP_FIRST], group[GROUP_ROWS]
+                        configurations, several, st, key, at, registers, group[GROUP_FIRST], group[GROUP_ROWS], source
                     )
                     if pools is not None and steps:
                         status = plan_entry(

@@ -328,7 +328,7 @@ def pool_bucket(configurations, structure, pools, bucket, low):
                 return GROW_POOLS
             if st[STARTS_ONLY] == 0 and not has_room(nodes, st, structure.checks, 6 * MELD_DEPTH + 24):
                 return GROW_NODES
-            pool = find_cell(configurations, None, st, key, state, held, 0, 1)
+            pool = find_cell(configurations, None, st, key, state, held, 0, 1, NIL)
             ties = np.int64(NIL)
             latest = np.int64(NIL)
             if st[STARTS_ONLY] == 0:
@@ -376,7 +376,7 @@ def dissolve_rows(configurations, structure, pools, which, owners, lows, first):
             if held[r] == POOLED:
                 held[r] = rows[row, value_column(number)]
                 number += 1
-        cell = find_cell(configurations, None, st, confs[pool, CONF_KEY], state, held, 0, 1)
+        cell = find_cell(configurations, None, st, confs[pool, CONF_KEY], state, held, 0, 1, NIL)
         if st[STARTS_ONLY]:
             cells[cell, HEAD] = 0
             cells[cell, HEAD_MAX] = rows[row, P_START]
