@@ -19,13 +19,13 @@ from ceql.runtime.run import Run
 from spaseq.core.engine import Settings
 from spaseq.core.engine.choice import auto
 from spaseq.core.engine.choice.auto import AutoEvaluator
-from spaseq.core.engine.choice.cost import estimate
 from spaseq.core.engine.lazy import LazyEvaluator, plan_of
 from spaseq.core.engine.program.normal_form import Branch
 from spaseq.core.errors import BudgetExceeded, UnsupportedFeature
 from spaseq.core.events import EventFeed, EventOptions
 from spaseq.core.trees import walk
 from tests.support import harness, oracle
+from tests.support.changing import Changing
 from tests.support.sizes import share, some
 from tests.support.snapshots import rewritten
 from tests.support.strategies import (
@@ -46,15 +46,6 @@ FULL = int(os.environ.get("SPASEQ_RANDOM", "2000"))
 WAYS = ("chain", "order", "tree", "changing")
 
 
-class Changing(AutoEvaluator):
-    """Another evaluator after nearly every batch, where it may change at all."""
-
-    def _choose(self) -> None:
-        found = estimate(self._plan, self._statistics)
-        if self._reach.is_whole:
-            self._change(random.Random(self._seen).choice(("compact", "chain", "tree")), found)
-
-
 def lazily(text: str, batches: list[harness.Events], way: str, rng: random.Random) -> list[oracle.Match]:
     """What a lazy evaluator reports, now and then through a snapshot. `UnsupportedFeature` where it refuses."""
     query = ceql.compile(text)
@@ -64,7 +55,7 @@ def lazily(text: str, batches: list[harness.Events], way: str, rng: random.Rando
     plan = plan_of(lowered.pattern, strict=lowered.strict, choice=lowered.choice, registers=lowered.registers)
     orders = None
     if way == "changing":
-        return _reported(query, batches, Changing(dataclasses.replace(program, lazy=plan)), rng)
+        return _reported(query, batches, Changing(dataclasses.replace(program, spare=plan)), rng)
     if way == "order":
         orders = tuple(tuple(rng.sample([x.number for x in b.leaves], len(b.leaves))) for b in plan.branches)
     evaluator = LazyEvaluator(program, plan, tree=way == "tree", orders=orders, first_chance=rng.random() < 0.7)

@@ -1,6 +1,7 @@
 """The lazy evaluators: throughput as a suite of `python -m benchmarks`, counts and contests as scripts.
 
 * `bars`: One-minute bars of NASDAQ stocks as the stream of `benchmarks.lazy.experiments`: real prices at real rates.
+* `by_default`: The evaluator that is chosen by default, beside the compact structure.
 * `choice`: Is `auto` near the best evaluator? Each workload with every evaluator, in processor time per event.
 * `conjunctions`: AND of 4 to 20 parts: the size of the automaton, the time to compile, the processor time of an event.
 * `counts`: The work of the lazy evaluators for a match, counted: the experiments of `benchmarks/lazy/experiments.py`.

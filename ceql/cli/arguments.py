@@ -27,7 +27,7 @@ from spaseq.tools.studio.language import one_or_all
 
 EVALUATOR_HELP: Final = (
     "who evaluates: the compact structure, a lazy chain or tree (rare events first), or auto, whichever is the "
-    "cheapest as the stream goes on (default: compact)"
+    "cheapest as the stream goes on (default: auto if each event would be compared with all runs, else compact)"
 )
 _SCHEMA_HELP: Final = (
     "check the query against these attributes: lines NAME: KIND or TYPE.NAME: KIND, or JSON; kinds are number, text, "

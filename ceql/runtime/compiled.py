@@ -406,9 +406,8 @@ class CompiledQuery(compiled.CompiledQuery):
             if contents:
                 yield f"{guard}: {contents}"
         yield "automaton:"
-        program, settings = self.program(), replace(self.settings, evaluator="auto")
-        growth = explain_growth(program, lambda: self._program(self.valuations, settings))
-        yield from ("  " + line for line in (*program.explain().splitlines(), *growth))
+        program = self.program()
+        yield from ("  " + line for line in (*program.explain().splitlines(), *explain_growth(program)))
 
     def _explain_order(self, limit: ast.Limit | None) -> Iterator[str]:
         """The lines on the order of the matches of an event."""

@@ -458,9 +458,12 @@ class Singles:
     def _enter(self) -> bool:
         """Take over from batches; False before the first event, which decides the source of times."""
         run, place = self._run, self._place
-        if not place.enter() or (self._window_attribute is not None and run.coordinate.last is None):
+        unplaced = self._window_attribute is not None and run.coordinate.last is None
+        if not run.is_ready() or not place.enter() or unplaced:
             return False
         run.enter()
+        assert run.door is not None
+        self._engine = run.door
         self._base = self._position = place.position
         self._high = place.high
         self._coordinate = self._high if self._window_attribute is None else run.coordinate.last

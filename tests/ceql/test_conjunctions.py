@@ -134,6 +134,7 @@ def test_what_needs_the_automaton_says_so() -> None:
     events = stream(20, 20, 1)
     for text, evaluator, reason in (
         (TWENTY, "compact", "evaluators 'auto' and 'chain'"),
+        (TWENTY + " LIMIT 1", None, "not consumption or LIMIT"),
         (TWENTY.replace("*", "NEXT *"), "auto", "not NEXT"),
         (TWENTY.replace("*", "NEXT *"), "chain", "not NEXT"),
         (TWENTY + " CONSUME BY ANY", "tree", "not consumption or LIMIT"),
@@ -168,8 +169,9 @@ def test_explain_says_why_it_is_a_chain(tmp_path: Path, capsys: pytest.CaptureFi
     assert cli.main(["run", str(query), *arguments]) == 0
     told = capsys.readouterr()
     assert told.out.strip() == "1" and "evaluator: chain (no automaton" in told.err
-    assert cli.main(["check", str(query)]) == 4
+    assert cli.main(["explain", str(query), "--evaluator", "compact"]) == 4
     assert "conjunction_transitions" in capsys.readouterr().err
+    assert cli.main(["check", str(query)]) == 0 and ceql.compile(TWENTY).run(str(events)).count() == 1
     few = ceql.compile(f"SELECT * WHERE {formula(11)}", settings=Settings(evaluator="auto"))
     assert few.automaton.states == 2**11 - 1 and "evaluator: compact" in few.explain()
 

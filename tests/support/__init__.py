@@ -5,6 +5,7 @@ queries and events. `harness` runs a case by an oracle or the engine, `roads` by
 
 * `algebra_by_definition`: The SPARQL algebra by definition (SPARQL 1.1 §18), bottom up over lists of mappings, for one
   graph.
+* `changing`: An evaluator that is exchanged for another one at nearly every batch.
 * `drawn_functions`: Random expressions with the functions of CEQL, as texts, and random events for them.
 * `engine_patterns`: Random patterns as the oracle's formulas, and their translation to the core's algebra.
 * `graph_patterns`: Random graph patterns as the naive evaluator's data (`oracle_sparql`), with a printer and shrinking.

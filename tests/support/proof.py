@@ -547,7 +547,7 @@ KINDS = {
     "totals": _ceql(drawn_totals.totals_case, oracle.evaluate, _EVERY),
     "totals in steps": _ceql(drawn_totals.steps_with_totals_case, oracle.evaluate, _ENDS),
     "aggregates": _aggregates(drawn_aggregates.aggregates_case),
-    "orders": replace(_ceql(_orders, oracle.evaluate, _ENDS), around=drawn_orders.pools_of),
+    "orders": replace(_ceql(_orders, oracle.evaluate, _ENDS | {"auto"}), around=drawn_orders.pools_of),
     "order aggregates": replace(_aggregates(drawn_orders.order_aggregates_case), around=drawn_orders.pools_of),
     "ordered": _with_order(drawn_ordered.ordered_case, 0.4, _ENDS | {"chain", "auto"}),
     "ordered orders": replace(

@@ -35,6 +35,7 @@ from spaseq.language.runtime.opened import stream_sources
 from spaseq.rdf import Counters, StreamOptions, build_knowledge
 from tests.support import harness, oracle_spaseq
 from tests.support.ahead import in_small_batches
+from tests.support.changing import changing
 from tests.support.graph_events import open_streams
 from tests.support.graph_kinds import push_graphs, run_graphs
 from tests.support.harness import Case, Events
@@ -75,14 +76,14 @@ class Road:
 # ---------------------------------------------------------------------------------------------------------------- CEQL
 
 
-def _compile(case: Case, evaluator: str = "compact") -> ceql.Query:
+def _compile(case: Case, evaluator: str | None = None) -> ceql.Query:
     query = _ceql_query(case.query, _settings(case, evaluator))
     if isinstance(query, UnsupportedFeature):
         raise query
     return query
 
 
-def _settings(case: Case, evaluator: str = "compact") -> Settings:
+def _settings(case: Case, evaluator: str | None = None) -> Settings:
     return Settings(evaluator=evaluator, forget_keys_after=case.forget)
 
 
@@ -113,7 +114,7 @@ def _events_of(case: Case) -> dict[str, Any]:
     return {"events": case.events} if streams is None else {"streams": streams}
 
 
-def _ceql_batch(case: Case, ride: Ride, evaluator: str = "compact") -> Answers:
+def _ceql_batch(case: Case, ride: Ride, evaluator: str | None = None) -> Answers:
     return shown(case, _compile(case, evaluator).run(**_events_of(case), valuations=case.valuations))
 
 
@@ -165,15 +166,15 @@ def _ceql_cuts(case: Case, ride: Ride) -> Answers:
     return shown(case, found + stream.close())
 
 
-def _ceql_snapshot(case: Case, ride: Ride, evaluator: str = "compact") -> Answers:
-    """Batches and single events by turns; at some cuts another query goes on from the snapshot (`Ride.anew`)."""
+def _ceql_snapshot(case: Case, ride: Ride, evaluator: str | None = None, batches: float = 0.5) -> Answers:
+    """Batches, so often, and single events; at some cuts another query goes on from the snapshot (`Ride.anew`)."""
     query = _compile(case, evaluator)
     stream = _open(case, query)
-    batches = list(harness.cut(case.events, ride.rng, 1 + len(case.events) // 20))
-    sure = ride.rng.randrange(len(batches)) if batches else 0
+    cuts = list(harness.cut(case.events, ride.rng, 1 + len(case.events) // 20))
+    sure = ride.rng.randrange(len(cuts)) if cuts else 0
     found: list[Any] = []
-    for number, batch in enumerate(batches):
-        for part in [batch] if ride.rng.random() < 0.5 else [[event] for event in batch]:
+    for number, batch in enumerate(cuts):
+        for part in [batch] if ride.rng.random() < batches else [[event] for event in batch]:
             found += _push(case, stream, part)
         if number == sure or ride.rng.random() < harness.RESTARTS:
             if ride.anew:
@@ -257,7 +258,7 @@ def _run_command(main: Callable[[list[str]], int], arguments: list[str], piped: 
     return [json.loads(line) for line in out.getvalue().splitlines()]
 
 
-def _ceql_refused(case: Case, open_it: Callable[[ceql.Query], Any], evaluator: str = "compact") -> str:
+def _ceql_refused(case: Case, open_it: Callable[[ceql.Query], Any], evaluator: str | None = None) -> str:
     """The first line of the engine's error if it does not take the query."""
     try:
         open_it(_compile(case, evaluator))
@@ -325,7 +326,7 @@ def _files(case: Case, ride: Ride) -> tuple[dict[str, str], dict[str, str]]:
     return harness.write_streams(case.graphs, ride.folder), kb
 
 
-def _spaseq_query(case: Case, evaluator: str = "compact") -> spaseq.Query:
+def _spaseq_query(case: Case, evaluator: str | None = None) -> spaseq.Query:
     return _spaseq_compiled(case.query, _settings(case, evaluator))
 
 
@@ -334,7 +335,7 @@ def _spaseq_compiled(text: str, settings: Settings) -> spaseq.Query:
     return spaseq.compile(text, settings=settings)
 
 
-def _spaseq_batch(case: Case, ride: Ride, evaluator: str = "compact", reference: bool = False) -> Answers:
+def _spaseq_batch(case: Case, ride: Ride, evaluator: str | None = None, reference: bool = False) -> Answers:
     streams, kb = _files(case, ride)
     query = _spaseq_query(case, evaluator)
     return [harness.answer_of(match) for match in query.run(streams=streams, kb=kb, reference=reference)]
@@ -558,7 +559,7 @@ ROADS: Sequence[Road] = (
         Road("ceql", e, partial(_ceql_snapshot, evaluator=e), partial(_not_lazy, evaluator=e), valuations=False)
         for e in _LAZY
     ),
-    Road("ceql", "auto", partial(_ceql_snapshot, evaluator="auto")),
+    Road("ceql", "auto", changing()(partial(_ceql_snapshot, batches=0.9))),
     Road("ceql", "alerts", _ceql_alerts, ends=True, valuations=False),
     Road("ceql", "pushed alerts", _ceql_alerts_pushed, ends=True, valuations=False),
     Road("ceql", "alert --follow -", _ceql_alert_command, _no_following, ends=True, valuations=False),

@@ -32,19 +32,30 @@ def open_evaluator(program: Program, state: dict[str, Any] | None = None) -> Any
 def _open(program: Program, state: dict[str, Any] | None) -> AnyEvaluator:
     """The evaluation of the matches, before those are reported again."""
     plan: Any = program.lazy
+    if program.choosable is not None:
+        return _open_chosen(program, state)
     if not isinstance(plan, LazyPlan):
         from spaseq.core.engine.runs.evaluator import Evaluator
 
         return Evaluator(program) if state is None else Evaluator.restore(program, state)
-    if program.evaluator == "auto":
-        from spaseq.core.engine.choice.auto import AutoEvaluator
-
-        return AutoEvaluator(program) if state is None else AutoEvaluator.restore(program, state)
     from spaseq.core.engine.lazy.evaluator import LazyEvaluator
 
     if state is not None:
         return LazyEvaluator.restore(program, plan, state)
     return LazyEvaluator(program, plan, tree=program.evaluator == "tree")
+
+
+def _open_chosen(program: Program, state: dict[str, Any] | None) -> AnyEvaluator:
+    """The choice of an evaluator while the stream runs. If the settings name none, it is for events that are compared
+    with all runs, or for a snapshot of such a choice."""
+    from spaseq.core.engine.choice.auto import AutoEvaluator
+    from spaseq.core.engine.runs.evaluator import Evaluator
+
+    if state is not None:
+        return (AutoEvaluator if "current" in state else Evaluator).restore(program, state)
+    evaluator = Evaluator(program)
+    asked = program.settings.evaluator is not None
+    return AutoEvaluator(program, evaluator) if asked or evaluator.compares_all() else evaluator
 
 
 def explain_evaluator(evaluator: AnyEvaluator) -> str:

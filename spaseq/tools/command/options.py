@@ -83,9 +83,9 @@ def add_query(parser: argparse.ArgumentParser, evaluators: str | None = None, na
                         help="Python file to run first, which registers functions of your own")  # fmt: skip
     parser.add_argument("--forget-keys-after", metavar="DURATION",
                         help="forget keys, and their runs, that no event had for so long (never)")  # fmt: skip
-    parser.set_defaults(evaluator="compact")
+    parser.set_defaults(evaluator=None)
     if evaluators is not None:
-        parser.add_argument("--evaluator", choices=EVALUATORS, default="compact", help=evaluators)
+        parser.add_argument("--evaluator", choices=EVALUATORS, help=evaluators)
 
 
 def add_times(events: Any, holder: str, default: str) -> None:

@@ -110,6 +110,9 @@ class CloseRegisters:
     def kind(self, guard: Hashable) -> str:
         return "tuples"
 
+    def sort(self, batch: Any) -> str:
+        return "number"
+
     def memory(self) -> Values:
         return Values()
 

@@ -7,6 +7,11 @@ times cheaper, and the change pays, that one takes over between two batches.
 It reads the batches of the current window again, and its matches of those are left out, because the evaluator before it
 has reported them. So each match is reported once, by the evaluator that was in charge at its end. A change needs all
 batches that a window reaches back to; they are kept up to `HISTORY` events.
+
+A lazy evaluator tries other pairs of events, and holds other runs. If it refuses a pair or reaches a budget, the
+compact structure takes over from the window on, and its answer counts. If the settings name no evaluator, none may miss
+an error of the compact structure either. Then a lazy one is only for values of one sort, of which no pair is refused.
+Single events are for the compact structure.
 """
 
 from __future__ import annotations
@@ -14,6 +19,8 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
 
 from spaseq.core.engine.choice.cost import Costs, Estimate
 from spaseq.core.engine.choice.reach import Reach
@@ -26,7 +33,7 @@ from spaseq.core.engine.runs.coded import GuardRun
 from spaseq.core.engine.runs.evaluation import Pushed
 from spaseq.core.engine.runs.evaluator import Evaluator
 from spaseq.core.engine.runs.row_sets import RegisterRun
-from spaseq.core.errors import InternalError
+from spaseq.core.errors import BudgetExceeded, EventError, InternalError
 from spaseq.core.pattern import Batch
 from spaseq.core.snapshot import expect
 
@@ -52,33 +59,42 @@ GAIN: Final = 1.05
 """The factor by which another evaluator must be cheaper to take over."""
 REORDER: Final = 1.2
 """The same for another order of a chain: a part of 2 % found from 2,048 tuples is off by about a sixth."""
+PART: Final = 4096
+"""Events of which a lazy evaluator gives the matches at once, as long as another may have to take over."""
 ROBUST: Final = 1.3
 """The same if the compact structure's guards are codes: bursts cost it little, and averages do not show them."""
+CLEAR: Final = 2.0
+"""The same if the settings name no evaluator: nobody asked for a change that gains little."""
 
 AnyEvaluator = Evaluator | LazyEvaluator
 _KEPT: Final = (
     "_name", "_orders", "_kernel", "_seen", "_next_choice", "_pushes", "_changes", "_changes_known", "_stale",
-    "_patience", "_rates", "_inside",
+    "_patience", "_rates", "_inside", "_sort",
 )  # fmt: skip
 """The numbers and names that a snapshot holds as they are."""
 
 
 class AutoEvaluator(Pushed):
-    """One evaluation of `program`, whose `lazy` plan must be there, by whichever evaluator is cheapest."""
+    """One evaluation of `program`, which has a plan to choose by, by the evaluator that is the cheapest."""
 
-    def __init__(self, program: Program) -> None:
-        assert isinstance(program.lazy, LazyPlan)
+    def __init__(self, program: Program, eager: Evaluator | None = None) -> None:
         super().__init__(program)
-        self._plan = program.lazy
+        plan = program.choosable
+        assert plan is not None
+        self._plan: LazyPlan = plan
         self._name = "compact"
         self._orders: tuple[tuple[int, ...], ...] = ()
-        eager = Evaluator(program)
+        eager = eager or Evaluator(program)
         self._current: AnyEvaluator = eager
         self._kernel = codes_of(program) is not None
         """True if the compact structure's guards are operations on codes."""
         conditions = program.registers.conditions() if self._plan.guarded else None  # type: ignore[union-attr]
+        self._conditions = None if program.settings.evaluator else conditions
+        self._sort: str | None = ""
+        """The sort of all values so far, if the settings name no evaluator; None if the compact structure is in charge
+        for good."""
         self._statistics = Statistics(self._plan.branches, conditions)
-        values = eager.run.pooled_values if isinstance(eager.run, GuardRun) else None
+        values = eager.run.automaton.pooled_values if isinstance(eager.run, GuardRun) else None
         self._costs = Costs(self._plan, program.cea, values)
         self._estimate: Estimate | None = None
         self._reach = Reach(program.window)
@@ -96,18 +112,49 @@ class AutoEvaluator(Pushed):
         self._inside = 0.0
 
     def stream(self, batch: Batch) -> Iterator[MatchBatch]:
-        if len(batch):
-            self._prepare(batch)
-            yield from self._current.stream(batch)
-            self._reach.append(batch)
+        if not len(batch):
+            return
+        self._prepare(batch)
+        for part in self._parts(batch):
+            if isinstance(self._current, LazyEvaluator) and self._reach.is_whole:
+                try:
+                    found = self._current.at_once(self._current.stream(part))
+                except (BudgetExceeded, EventError):
+                    self._settle()
+                else:
+                    yield from found
+                    self._reach.append(part)
+                    continue
+            yield from self._current.stream(part)
+            self._reach.append(part)
 
     def count(self, batch: Batch, most: int | None = None) -> int:
         if not len(batch):
             return 0
         self._prepare(batch)
-        found = self._current.count(batch, most)
-        self._reach.append(batch)
+        found = 0
+        for part in self._parts(batch):
+            left = None if most is None else most - found
+            try:
+                found += self._current.count(part, left)
+            except (BudgetExceeded, EventError):
+                if isinstance(self._current, Evaluator) or not self._reach.is_whole:
+                    raise
+                self._settle()
+                found += self._current.count(part, left)
+            self._reach.append(part)
+            if most is not None and found >= most:
+                break
         return found
+
+    def _parts(self, batch: Batch) -> Iterator[Batch]:
+        """The batch, in parts while a lazy evaluator is in charge."""
+        cut: Any = getattr(batch, "part", None)
+        at = 0
+        while at < len(batch):
+            end = len(batch) if cut is None or isinstance(self._current, Evaluator) else min(at + PART, len(batch))
+            yield batch if end - at == len(batch) else cut(at, end)
+            at = end
 
     def advance(self, place: int) -> Iterator[MatchBatch]:
         return self._current.advance(place)
@@ -118,6 +165,30 @@ class AutoEvaluator(Pushed):
     @property
     def last_position(self) -> int | None:
         return self._current.last_position
+
+    @property
+    def eager(self) -> Evaluator | None:
+        """The compact structure, if it is in charge."""
+        return self._current if isinstance(self._current, Evaluator) else None
+
+    def take_singles(self) -> bool:
+        """Single events come next: the compact structure takes over. False if the window cannot be read again, or if
+        guards are no codes: then each event is a batch."""
+        if self._kernel and self.eager is None and self._reach.is_whole:
+            self._change("compact")
+        return self._kernel and self.eager is not None
+
+    def pass_singles(self, position: int, place: Any) -> None:
+        """Single events have passed, the last of them at `position` and at this place in the window."""
+        self._reach.drop_all(position if self.program.window.by_position else place)
+
+    @property
+    def midway(self) -> bool:
+        """As of `Evaluation`."""
+        return self.eager is not None and self.eager.midway
+
+    def nameable(self) -> np.ndarray | None:
+        return self._current.nameable()
 
     def parts(self) -> dict[str, list[Any]]:
         return {**self._current.parts(), "rest": [self]}
@@ -148,6 +219,7 @@ class AutoEvaluator(Pushed):
         """Look at the batch, and choose its evaluator."""
         self._pushes += 1
         self._reach.evict()
+        self._look_at_sort(batch)
         inside = self._current.events_in_window if isinstance(self._current, LazyEvaluator) else None
         if inside is None:
             inside = self._reach.in_window(batch)
@@ -174,6 +246,22 @@ class AutoEvaluator(Pushed):
                 self._sampled = None
             self._stale -= 1
 
+    def _look_at_sort(self, batch: Batch) -> None:
+        """From values of two sorts on, the compact structure is in charge."""
+        if self._conditions is None or self._sort is None:
+            return
+        found = self._conditions.sort(batch)
+        if found is not None and (not found or self._sort in ("", found)):
+            self._sort = self._sort or found
+        elif self._reach.is_whole:
+            self._settle()
+
+    def _settle(self) -> None:
+        """The compact structure is in charge from here on, for good."""
+        self._sort = None
+        if self.eager is None:
+            self._change("compact")
+
     def _choose(self) -> None:
         self._rates = self._statistics.rates()
         if isinstance(self._current, LazyEvaluator):
@@ -183,8 +271,10 @@ class AutoEvaluator(Pushed):
         size = self._seen / self._pushes
         found = self._estimate = self._estimate_costs(size)
         now = self._cost_now(found)
-        best = found.best
-        gain = REORDER if best == self._name else ROBUST if self._kernel and self._name == "compact" else GAIN
+        best = "compact" if self._sort is None else found.best
+        gain = REORDER if best == self._name else GAIN
+        if self._name == "compact" and self._kernel:
+            gain = ROBUST if self._conditions is None else CLEAR
         if best == "chain" and self._name != "compact" and self._statistics.changes > self._changes_known:
             # These counts are part old, part new: a tree is right for both. Choose again at the next look.
             best, gain, self._stale = "tree", 0.0, 1
@@ -192,7 +282,7 @@ class AutoEvaluator(Pushed):
         other = best != self._name or (best == "chain" and self._is_better_known(found.orders))
         cost = getattr(found, best)
         if other and cost * gain < now and self._reach.is_whole and (not gain or self._pays(now - cost, cost)):
-            self._change(best, found)
+            self._change(best, found.orders)
 
     def _is_better_known(self, orders: tuple[tuple[int, ...], ...]) -> bool:
         """True if these are other chains, which have been followed through a sample.
@@ -240,13 +330,13 @@ class AutoEvaluator(Pushed):
             return float(getattr(found, self._name))
         return self._costs.estimate(self._statistics, self._seen / self._pushes, self._orders).chain
 
-    def _change(self, name: str, found: Estimate) -> None:
-        """Hand over to another evaluator: it reads the current window's batches again."""
+    def _change(self, name: str, orders: tuple[tuple[int, ...], ...] = ()) -> None:
+        """Hand over to another evaluator: it reads the current window's batches again. `orders`: of a chain."""
         match name:
             case "compact":
                 fresh: AnyEvaluator = Evaluator(self.program)
             case "chain":
-                fresh = LazyEvaluator(self.program, self._plan, orders=found.orders)
+                fresh = LazyEvaluator(self.program, self._plan, orders=orders)
             case "tree":
                 fresh = LazyEvaluator(self.program, self._plan, tree=True)
             case _:
@@ -254,7 +344,7 @@ class AutoEvaluator(Pushed):
         for batch in self._reach.open_batches():
             for _ in fresh.stream(batch):
                 pass  # reported before
-        self._current, self._name, self._orders = fresh, name, found.orders
+        self._current, self._name, self._orders = fresh, name, orders
         self._changes += 1
 
     def snapshot(self) -> dict[str, Any]:
@@ -276,9 +366,10 @@ class AutoEvaluator(Pushed):
         """An evaluator that goes on from `snapshot`, of the same program."""
         new = AutoEvaluator(program)
         for name in _KEPT:
-            fresh, kept = getattr(new, name), state["own"][name]
+            fresh, kept = getattr(new, name), state["own"].get(name, "")
             kinds = (int, float) if type(fresh) in (int, float) else (type(fresh),)
-            expect(fresh is None or type(kept) in kinds, "what the choice goes by")
+            left_out = fresh is None or (name == "_sort" and kept is None)
+            expect(left_out or type(kept) in kinds, "what the choice goes by")
             setattr(new, name, kept)
         expect(new._name in ("compact", "chain", "tree"), "an evaluator's name")
         new._estimate = None if state["estimate"] is None else Estimate(*state["estimate"])

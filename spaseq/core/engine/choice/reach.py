@@ -87,6 +87,11 @@ class Reach:
         last: float = self._window.places(batch)[-1].item()
         return last
 
+    def drop_all(self, place: float) -> None:
+        """Nothing up to `place`, the last event's, can be read again."""
+        self.batches.clear()
+        self._dropped = place
+
     def append(self, batch: Batch) -> None:
         """Keep a batch; those before it stay."""
         self.batches.append(batch)

@@ -54,6 +54,10 @@ class Conditions(Protocol):
     def memory(self) -> Memory:
         """An empty memory."""
 
+    def sort(self, batch: Any) -> str | None:
+        """The sort of the values that guards read of a batch: on events of batches of one sort they refuse no pair. ""
+        if they read nothing; None if a guard might refuse some."""
+
 
 @runtime_checkable
 class HasConditions(Protocol):

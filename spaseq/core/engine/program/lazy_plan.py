@@ -48,7 +48,7 @@ def plan_of(pattern: Pattern, *, strict: bool, choice: Choice, registers: Any) -
 
 
 def planned(
-    evaluator: str, pattern: Pattern, *, strict: bool, choice: Choice, registers: Any, valuations: bool,
+    evaluator: str | None, pattern: Pattern, *, strict: bool, choice: Choice, registers: Any, valuations: bool,
     timed: bool = False, several: bool = False, alone: bool = False,
 ) -> LazyPlan | str | None:  # fmt: skip
     """The plan for `Settings.evaluator`: None for the compact structure; a plan; or, for "auto", the reason why there
@@ -57,10 +57,11 @@ def planned(
 
     Raises `UnsupportedFeature` if "chain" or "tree" is required and impossible.
     """
-    if evaluator not in ("auto", "compact", "chain", "tree"):
+    if evaluator not in (None, "auto", "compact", "chain", "tree"):
         raise OptionError(f"no evaluator {evaluator!r}", "auto, compact, chain or tree")
-    if evaluator == "compact":
+    if evaluator == "compact" or (evaluator is None and not alone):
         return None
+    evaluator = evaluator or "auto"
     try:
         if valuations:
             raise UnsupportedFeature(
@@ -85,6 +86,17 @@ def planned(
     if evaluator == "auto" and not plan.guarded and not alone:
         return "without conditions over several events, runs share the compact structure, which nothing beats"
     return plan
+
+
+def spare_plan(pattern: Pattern, *, strict: bool, choice: Choice, registers: Any) -> LazyPlan | None:
+    """The plan with which an evaluator may be chosen although the settings name none; None if there is none."""
+    if not isinstance(registers, HasConditions):
+        return None
+    try:
+        plan = plan_of(pattern, strict=strict, choice=choice, registers=registers)
+    except UnsupportedFeature:
+        return None
+    return plan if plan.guarded else None
 
 
 def _is_guarded(branch: Branch) -> bool:

@@ -7,7 +7,7 @@ from typing import Any
 
 from spaseq.core.automata import CEA, INITIAL, compile_pattern, say_action
 from spaseq.core.engine.program.around import Around
-from spaseq.core.engine.program.lazy_plan import LazyPlan, planned
+from spaseq.core.engine.program.lazy_plan import LazyPlan, planned, spare_plan
 from spaseq.core.engine.program.marks import without_marks
 from spaseq.core.engine.program.register_ops import MOST, Codes
 from spaseq.core.engine.program.settings import After, AfterMatch, Choice, Consume, Registers, Selection, Settings
@@ -47,6 +47,8 @@ class Program:
     """The aggregates over all matches of an event that are reported in their place."""
     listed: str = ""
     """The reason for which these matches are listed to be aggregated; empty if they are not."""
+    spare: LazyPlan | None = None
+    """The plan with which an evaluator may be chosen while the stream runs, if the settings name none."""
     ranked: bool = False
     """True if the best matches of each event are found behind the engine, by the nodes that matches share."""
 
@@ -63,15 +65,22 @@ class Program:
         automaton."""
         if not isinstance(self.lazy, LazyPlan):
             return "compact"
-        no_choice = self.settings.evaluator == "auto" and not isinstance(self.automaton, CEA)
-        return "chain" if no_choice else self.settings.evaluator
+        no_choice = not isinstance(self.automaton, CEA) and self.settings.evaluator in (None, "auto")
+        return "chain" if no_choice else self.settings.evaluator or "compact"
+
+    @property
+    def choosable(self) -> LazyPlan | None:
+        """The plan with which the evaluator is chosen while the stream runs; None if it is not."""
+        if self.spare is not None and self.choice == Choice() and self.summed is None and not self.ranked:
+            return self.spare
+        return self.lazy if isinstance(self.lazy, LazyPlan) and self.evaluator == "auto" else None
 
     @property
     def why(self) -> str:
         """The reason for which "auto" does not choose between the evaluators; empty if it does, or is not asked."""
         if isinstance(self.lazy, str):
             return self.lazy
-        chosen = self.settings.evaluator == "auto" and self.evaluator == "chain"
+        chosen = self.settings.evaluator in (None, "auto") and self.evaluator == "chain"
         return f"no automaton: {str(self.automaton).splitlines()[0]}" if chosen else ""
 
     @property
@@ -331,12 +340,16 @@ def compile_program(
         lazy = refused.problem
     if against is not None and settings.evaluator == "auto":
         lazy = "what must not come at the end has conditions on what came before"
-    asked, chosen = "", None
+    asked, chosen, spare = "", None, None
     if isinstance(automaton, CEA):
+        apart = valuations or hides_labels or not around.is_empty or against is not None
+        if settings.evaluator is None and settings.forget_keys_after is None and not apart:
+            spare = spare_plan(pattern, strict=strict, choice=choice, registers=registers)
         choice, chosen, asked = choices(automaton, choice, around, related=against is not None)
     elif not isinstance(lazy, LazyPlan):
         raise _with_reason(automaton, lazy) from None
-    return Program(automaton, window, choice, registers, settings, around, lazy, against, asked, chosen, hides_labels)
+    return Program(automaton, window, choice, registers, settings, around, lazy, against, asked, chosen, hides_labels,
+                   spare=spare)  # fmt: skip
 
 
 def _with_reason(error: BudgetExceeded, reason: str | None) -> BudgetExceeded:

@@ -168,8 +168,9 @@ class Settings:
     compared_steps: int = 100_000
     """Steps of the product of two automata that `compare` makes: an event from a pair of sets of their states. With
     registers it counts once more for each value they hold."""
-    evaluator: str = "compact"
-    """The evaluator: "compact" (the compact structure), "chain" or "tree" (lazily), "auto" (the cheapest)."""
+    evaluator: str | None = None
+    """The evaluator: "compact" (the compact structure), "chain" or "tree" (lazily), "auto" (the cheapest). None: it is
+    "auto" if each event would be compared with all runs, and else "compact"."""
     time_limit: float | None = None
     """Seconds that an evaluation may take: all of a run or of a followed stream, including the caller's work between
     two matches; of a session, each call by itself. None: any. Raises `LimitReached`."""
@@ -181,7 +182,7 @@ class Settings:
             value = getattr(self, name)
             if "None" in kind and value is None:
                 continue
-            known = (int, float) if "float" in kind else str if kind == "str" else int
+            known = (int, float) if "float" in kind else str if kind.startswith("str") else int
             fits = isinstance(value, known) and not isinstance(value, bool)
             if not fits or (not isinstance(value, str) and not value >= 0):
                 raise OptionError(f"Settings({name}={value!r}): this is not a {_KINDS[kind]}")
@@ -199,7 +200,7 @@ class Settings:
         return settings
 
 
-_KINDS: Final = {"int": "count", "str": "name", "int | None": "count", "float | None": "number of seconds"}
+_KINDS: Final = {"int": "count", "str | None": "name", "int | None": "count", "float | None": "number of seconds"}
 """The names of the kinds of fields of `Settings`, by their annotation."""
 
 

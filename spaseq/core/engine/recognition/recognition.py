@@ -80,9 +80,22 @@ class Recognition:
             return None
         from spaseq.core.engine.runs.single_event import Single, SingleAround  # loads the kernels
 
-        kinds = (kind for kind in (Single, SingleAround) if kind.applies(self.evaluator))
-        self.door = next((kind(self.evaluator) for kind in kinds), None)  # type: ignore[arg-type]
+        evaluator: Any = getattr(self.evaluator, "eager", self.evaluator)
+        kinds = (kind for kind in (Single, SingleAround) if kind.applies(evaluator))
+        self.door = next((kind(evaluator) for kind in kinds), None)
         return self.door
+
+    def is_ready(self) -> bool:
+        """True if the door leads to the evaluator in charge, which may be another one than before. It is made anew
+        then."""
+        chosen: Any = self.evaluator
+        if self.door is None or self.entered or not hasattr(chosen, "take_singles"):
+            return self.door is not None
+        if not chosen.take_singles():
+            return False
+        if not self.door.leads_to(chosen.eager):
+            self.open_door()
+        return True
 
     def enter(self) -> bool:
         """Single events from here on, if there is a door; else False."""
@@ -95,6 +108,9 @@ class Recognition:
         """Batches from here on. `last`: the last event's position and window place; None if none since `enter`."""
         if self.entered and self.door is not None and last is not None:
             self.door.leave(*last)
+            note = getattr(self.evaluator, "pass_singles", None)
+            if note is not None:
+                note(*last)
         self.entered = False
 
     # What it has to tell

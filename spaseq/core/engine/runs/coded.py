@@ -31,7 +31,7 @@ from spaseq.core.engine.program.matches import CodedRows, Emit, MatchBatch, matc
 from spaseq.core.engine.program.program import Program
 from spaseq.core.engine.program.register_ops import Codes
 from spaseq.core.engine.runs.base import HandOver, LiveSets, Run
-from spaseq.core.engine.runs.coded_automaton import GuardTables, automaton_of
+from spaseq.core.engine.runs.coded_automaton import GuardedAutomaton, GuardTables, automaton_of
 from spaseq.core.engine.runs.pooled import RunPools, leading
 from spaseq.core.errors import BudgetExceeded
 from spaseq.core.integers import different, in_order, ranges
@@ -60,9 +60,9 @@ class GuardRun(Run):
     def __init__(self, program: Program, arena: Arena, codes: Codes) -> None:
         super().__init__(program, arena)
         self._codes = codes
-        self._automaton = automaton_of(program, codes)
+        self.automaton: GuardedAutomaton = automaton_of(program, codes)
         width = codes.registers
-        self._tables: GuardTables = self._automaton.tables([], 2)
+        self._tables: GuardTables = self.automaton.tables([], 2)
         self.kernel: Kernel = Bound(run_guarded)
         self._out = np.full((2, width), reg.NOTHING, np.int64)
         self._groups = np.zeros((len(program.cea.labels or ()) + 2, reg.GROUP_REGISTERS + 2 * width), np.int64)
@@ -81,9 +81,9 @@ class GuardRun(Run):
         self._ordered = False
         self._pools: RunPools | None = None
         arena.st[k.POOL_FROM] = k.NEVER
-        if self._automaton.has_pools:
+        if self.automaton.has_pools:
             starts_only, budget = self._order == k.ENDS, program.settings.live_runs
-            tests, steps = len(self._tables.automaton.ops), self._automaton.steps
+            tests, steps = len(self._tables.automaton.ops), self.automaton.steps
             self._pools = RunPools(arena, width, tests, budget, starts_only, steps)
         arena.st[k.RANDOM] = 1
         arena.st[reg.SWEEP_AT] = 256
@@ -102,23 +102,19 @@ class GuardRun(Run):
         found = super().parts()
         keys = [self._heads, self._tops] if self.partitions > 1 else []
         keys += [] if self._pools is None else self._pools.parts
-        made = [self._automaton, self._tables]
+        made = [self.automaton, self._tables]
         values = [self._codes.terms] if self._codes.chains is None else [self._codes.terms, self._codes.chains]
         return {"keys": found["keys"] + keys, "values": values, "automaton": found["automaton"] + made}
 
     @property
     def reached(self) -> frozenset[int] | None:
-        return frozenset().union(*self._automaton.sets[1:])
-
-    def pooled_values(self, state: int) -> int:
-        """As of `GuardedAutomaton`."""
-        return self._automaton.pooled_values(state)
+        return frozenset().union(*self.automaton.sets[1:])
 
     def waiting(self, low: int, most: int) -> list[tuple[frozenset[int], np.ndarray]] | None:
         if int(self._arena.st[reg.CONF_COUNT]) > most:
             return None
         found = self._waiting(low)
-        families = self._automaton.families  # a pool may have runs at each step
+        families = self.automaton.families  # a pool may have runs at each step
         steps = [(members, keys) for some, keys in found if some in families for members in families[some].family]
         return found + steps
 
@@ -144,7 +140,7 @@ class GuardRun(Run):
         known = len(self._vectors)
         super().add_classes(vectors)
         if len(vectors) > known:
-            self._tables = self._automaton.tables(self._vectors, len(self._tables.indexed))
+            self._tables = self.automaton.tables(self._vectors, len(self._tables.indexed))
 
     def advance(self, batch: Batch, events: np.ndarray, emit: Emit, write: bool) -> Iterator[None]:
         codes, rows = self._codes, events[:, k.E_ROW]
@@ -155,7 +151,7 @@ class GuardRun(Run):
         if values is None and codes.full:
             self._evict(int(events[0, k.E_LOW]))
             values = codes.load(batch, rows)
-        if len(codes.extras) and not self._automaton.several:
+        if len(codes.extras) and not self.automaton.several:
             self._dissolve_pools(int(events[0, k.E_LOW]))
             self._take_several()
         if values is not None:
@@ -207,7 +203,7 @@ class GuardRun(Run):
 
         def kernel() -> int:
             writes = write or interprets(self.kernel)  # see `base.Run.advance`
-            arguments = (events, values, extras if self._automaton.several else None, *self.arguments(writes))
+            arguments = (events, values, extras if self.automaton.several else None, *self.arguments(writes))
             return attempt_events(self.kernel, arena.st, k.ROW, k.DONE, *arguments)
 
         while True:
@@ -274,7 +270,7 @@ class GuardRun(Run):
 
     @property
     def _several(self) -> reg.Several | None:
-        return reg.Several(self._held, self._sets) if self._automaton.several else None
+        return reg.Several(self._held, self._sets) if self.automaton.several else None
 
     def step(self, batch: Batch, event: np.ndarray, kernel: Callable[..., Any], arguments: tuple[Any, ...]) -> bool:
         """Move the runs over one event, the row of `batch`, of a partition there is, by `kernel`, compiled or
@@ -284,12 +280,12 @@ class GuardRun(Run):
         """
         codes = self._codes
         values = None if codes.full else codes.load(batch, event[:, k.E_ROW])
-        if values is None or (len(codes.extras) and not self._automaton.several):
+        if values is None or (len(codes.extras) and not self.automaton.several):
             return False
         state = self._arena.st
         state[reg.ACCEPTED] = 0
         state[reg.ANSWERS] = 0
-        extras = codes.extras if self._automaton.several else None
+        extras = codes.extras if self.automaton.several else None
         return bool(kernel(event, np.ascontiguousarray(values), extras, *arguments) == k.DONE)
 
     def _answer(self, event: np.ndarray) -> None:
@@ -310,11 +306,11 @@ class GuardRun(Run):
 
     def _add_states(self, bits: int) -> None:
         """Take note of a set of states that a run has reached for the first time."""
-        self._automaton.add(bits)
+        self.automaton.add(bits)
         capacity = len(self._tables.indexed)
-        while capacity < len(self._automaton.sets):
+        while capacity < len(self.automaton.sets):
             capacity *= 2
-        self._tables = self._automaton.tables(self._vectors, capacity)
+        self._tables = self.automaton.tables(self._vectors, capacity)
         self._index_anew()
 
     def _admit(self, events: np.ndarray) -> None:
@@ -443,8 +439,8 @@ class GuardRun(Run):
         assert self._pools is not None
         which, owners = self._owners(lows)
         for number in numbers:
-            self._automaton.unpool(number)
-        self._tables = self._automaton.tables(self._vectors, len(self._tables.indexed))
+            self.automaton.unpool(number)
+        self._tables = self.automaton.tables(self._vectors, len(self._tables.indexed))
         self._index_anew()
         states = self._confs[:, reg.CONF_STATE]
         for number in numbers:
@@ -461,8 +457,8 @@ class GuardRun(Run):
     def _dissolve_families(self, low: int = 0) -> None:
         """Make configurations of all pools with several steps: codes and snapshots then find all values in registers.
         `low`: as of `_pool_lows`. O(n log n)."""
-        if self._pools is not None and self._automaton.families and len(self._pool_cells):
-            lows, numbers = self._pool_lows(low), self._automaton.family_numbers
+        if self._pools is not None and self.automaton.families and len(self._pool_cells):
+            lows, numbers = self._pool_lows(low), self.automaton.family_numbers
             arrays = lambda: (self._arrays, self._pool_arrays)  # noqa: E731
             self._pools.dissolve_families(arrays, self._pool_cells, lows, self._grow, numbers)
             self._leave_pools(np.flatnonzero(numbers[:, 0, 0] >= 0).tolist())
@@ -472,14 +468,14 @@ class GuardRun(Run):
         self._dissolve_families(low)
         if self._pools is not None:
             pooled = np.flatnonzero(self._tables.pooled[:, 0] > 0).tolist()
-            self._unpool([number for number in pooled if number < len(self._automaton.sets)], self._pool_lows(low))
+            self._unpool([number for number in pooled if number < len(self.automaton.sets)], self._pool_lows(low))
 
     def _take_several(self) -> None:
         """Events may have several values from now on. There are no pools any more."""
-        self._automaton.take_several()
+        self.automaton.take_several()
         self._pools, self._arena.st[k.POOL_FROM] = None, k.NEVER
         self.kernel = Bound(run_guarded)  # its arguments have other types now
-        self._tables = self._automaton.tables(self._vectors, len(self._tables.indexed))
+        self._tables = self.automaton.tables(self._vectors, len(self._tables.indexed))
         self._index_anew()
 
     def compact(self, lows: np.ndarray, roots: np.ndarray = NO_ROOTS) -> None:
@@ -508,8 +504,8 @@ class GuardRun(Run):
         for cell, conf in enumerate(self._confs.tolist()):
             if conf[reg.CONF_STATE] >= 0 and self._arena.cells[cell, k.HEAD] >= 0:
                 rows = self._rows(conf)
-                read = {q: [self._automaton.read_in(q, held) for held in rows]
-                        for q in self._automaton.sets[conf[reg.CONF_STATE]]}  # fmt: skip
+                read = {q: [self.automaton.read_in(q, held) for held in rows]
+                        for q in self.automaton.sets[conf[reg.CONF_STATE]]}  # fmt: skip
                 found = [(q, self._codes.row(held, q)) for q, held in read.items()]
                 key = conf[reg.CONF_KEY]
                 number = twins[key, frozenset(found)]
@@ -542,7 +538,7 @@ class GuardRun(Run):
     def live(self) -> LiveSets:
         cells = np.flatnonzero(self._confs[:, reg.CONF_STATE] >= 0)
         keys, numbers = self._confs[cells, reg.CONF_KEY], self._confs[cells, reg.CONF_STATE]
-        return LiveSets(cells, keys, numbers, self._automaton.sets, *self._bounds())
+        return LiveSets(cells, keys, numbers, self.automaton.sets, *self._bounds())
 
     def snapshot(self) -> dict[str, Any]:
         self._dissolve_families()
@@ -563,7 +559,7 @@ class GuardRun(Run):
         numbers = np.full(len(self._confs), -1, np.int64)
         numbers[cells] = np.arange(len(cells))
         _, owners = self._owners(self._pool_lows())
-        return {"pools": pools.snapshot(owners, numbers), "unpooled": sorted(self._automaton.unpooled)}
+        return {"pools": pools.snapshot(owners, numbers), "unpooled": sorted(self.automaton.unpooled)}
 
     def _held_rows(self, confs: np.ndarray) -> np.ndarray:
         """The rows of configurations behind their first: int64 (rows, registers), one configuration's after
@@ -580,7 +576,7 @@ class GuardRun(Run):
 
     def restore(self, state: dict[str, Any], vectors: list[int]) -> None:
         live = LiveSets.restore(state["live"], self._arena)
-        if self._pools is not None and self._automaton.may_take_several and "pools" not in state:
+        if self._pools is not None and self.automaton.may_take_several and "pools" not in state:
             self._take_several()
         states = range(self.program.cea.states)
         known = all(type(some) is frozenset and some and all(type(q) is int and q in states for q in some)
@@ -588,7 +584,7 @@ class GuardRun(Run):
         expect(known and live.sets[0] == {INITIAL}, "sets of the automaton's states")
         for some in live.sets[1:]:
             self._add_states(sum(1 << q for q in some))
-        expect(self._automaton.sets == list(live.sets), "sets of states in the order of their families")
+        expect(self.automaton.sets == list(live.sets), "sets of states in the order of their families")
         self.add_classes(vectors)
         self._take_bounds(live)
         self._restore_confs(live, state)
@@ -599,9 +595,9 @@ class GuardRun(Run):
             return
         expect(not len(self._held), "one row for each configuration beside pools")
         for number in state["unpooled"]:
-            expect(type(number) is int and 0 <= number < len(self._automaton.sets), "numbers of sets of states")
-            self._automaton.unpool(number)
-        self._tables = self._automaton.tables(self._vectors, len(self._tables.indexed))
+            expect(type(number) is int and 0 <= number < len(self.automaton.sets), "numbers of sets of states")
+            self.automaton.unpool(number)
+        self._tables = self.automaton.tables(self._vectors, len(self._tables.indexed))
         owners = self._pools.restore(state["pools"], live.cells)
         numbers = self._confs[owners[owners >= 0], reg.CONF_STATE]
         pooled = self._tables.pooled[numbers]

@@ -11,7 +11,7 @@ a skip list for an order.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any, NamedTuple, TypeGuard
 
 import numpy as np
@@ -545,22 +545,25 @@ class GuardedAutomaton:
         return (kind, column, -1, -1) if each is None else (kind, column, each.others, each.first)
 
 
-def explain_growth(program: Program, choosing: Callable[[], Program]) -> list[str]:
-    """Lines on the keeping of runs, one for each state, if conditions are tests of codes; none for other programs.
-
-    `choosing`: makes the same program with evaluator "auto". If that has a choice, and an event may cost the values
-    that runs hold, one more line says so.
-    """
+def explain_growth(program: Program) -> list[str]:
+    """Lines on the keeping of runs: one for each state if conditions are tests of codes. One more if the evaluator is
+    chosen while the stream runs."""
     if isinstance(program.lazy, LazyPlan) or not program.cea.has_registers:
         return []
     codes = codes_of(program)
-    if codes is None:
-        return []
-    found = list(automaton_of(program, codes).growth())
-    lines = [line for line, _ in found]
-    if any(costs for _, costs in found) and isinstance(choosing().lazy, LazyPlan):
-        lines.append("if few events complete a match, evaluator 'auto' may cost less: it can begin with these")
+    automaton = None if codes is None else automaton_of(program, codes)
+    lines = [] if automaton is None else [line for line, _ in automaton.growth()]
+    if program.choosable is not None and compares_all(program, automaton):
+        lines.append("a lazy chain or tree takes over from 256 events on if it costs less: it begins with rare events")
     return lines
+
+
+def compares_all(program: Program, automaton: GuardedAutomaton | None) -> bool:
+    """True if an event may be compared with all runs of a program with registers, one by one, and a window may have
+    many of them. `automaton`: None if guards are no tests of codes, so that each run costs much."""
+    if automaton is None:
+        return True
+    return not _is_within(program, SMALL) and any(costs for _, costs in automaton.growth())
 
 
 def automaton_of(program: Program, codes: Codes) -> GuardedAutomaton:

@@ -30,6 +30,7 @@ from spaseq.core.engine.program.window import Lows
 from spaseq.core.engine.runs.base import HandOver, Run
 from spaseq.core.engine.runs.chosen import Chooser, OpenRoots
 from spaseq.core.engine.runs.coded import GuardRun
+from spaseq.core.engine.runs.coded_automaton import compares_all
 from spaseq.core.engine.runs.deterministic import DeterministicRun
 from spaseq.core.engine.runs.evaluation import Evaluation
 from spaseq.core.engine.runs.maximal import MaxRun
@@ -192,6 +193,11 @@ class Evaluator(Evaluation):
         if batch.keys is not None:
             check_partitions(int(batch.keys.max()), self.program.settings.partitions)
         yield from self.move(batch, self._moving(batch, classes), emit, write)
+
+    def compares_all(self) -> bool:
+        """True if an event may be compared with all runs, one by one, and a window may have many of them."""
+        automaton = self.run.automaton if isinstance(self.run, GuardRun) else None
+        return self.program.cea.has_registers and compares_all(self.program, automaton)
 
     @property
     def is_full(self) -> bool:

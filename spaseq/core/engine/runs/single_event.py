@@ -85,6 +85,10 @@ class Single:
         """True if this road exists: for the compact structure, unless events around a match decide about it."""
         return isinstance(evaluator, Evaluator) and evaluator.ending is None and not evaluator.silences
 
+    def leads_to(self, evaluator: Any) -> bool:
+        """True if single events go to this evaluator."""
+        return self._evaluator is evaluator
+
     def enter(self, partitioned: bool) -> None:
         """Take over from batches. O(events of the window) if a window was open."""
         evaluator = self._evaluator
@@ -254,6 +258,10 @@ class SingleAround:
         if around.marked or (program.chosen is not None and around.waits) or len(around.quiets) > _SILENCES:
             return False
         return evaluator.program.settings.forget_keys_after is None
+
+    def leads_to(self, evaluator: Any) -> bool:
+        """As of `Single`."""
+        return self._evaluator is evaluator
 
     def enter(self, partitioned: bool) -> None:
         """As of `Single`. O(matches that wait) besides."""
