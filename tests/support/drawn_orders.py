@@ -175,8 +175,9 @@ def draw(
     consume = rng.choice(("", "", "", "", " CONSUME BY ANY", " CONSUME BY PARTITION" if partition else ""))
     strategy = rng.choice(("", "", "", "", "NEXT ", "LAST ", "MAX ")) if patterns is CHAINS else ""
     known = rng.choice(ids)
+    known = tuple(rng.sample(known, 2)) if ids is IDS and rng.random() < 0.6 else known
     time, events = 0, []
-    for _ in range(rng.randrange(10, 17 if "+" in pattern else rng.choice((28, 28, 50)))):
+    for _ in range(rng.randrange(10, 17 if re.search(r"[+*]", pattern) else rng.choice((28, 28, 50)))):
         time += rng.choice((0, 1, 1, 2))
         events.append({"type": rng.choice("AABBBCCD"), "p": rng.choice(values), "k": rng.choice(known),
                        "r": rng.choice((0, 1, 1, None) if known is IDS[0] else known), "g": rng.randrange(2),
