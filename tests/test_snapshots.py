@@ -255,7 +255,7 @@ def test_what_is_no_snapshot_gets_one_error(kept: Kept) -> None:
     assert "damaged" in refused(kept.open, state[:20])
     assert "damaged" in refused(kept.open, state + b"\0")
     assert "checksum" in refused(kept.open, state[:100] + bytes([state[100] ^ 4]) + state[101:])
-    assert "format 13" in refused(kept.open, state[:8] + b"\x0d" + state[9:])
+    assert "format 14" in refused(kept.open, state[:8] + b"\x0e" + state[9:])
 
 
 def test_a_snapshot_runs_no_code(tmp_path: Any) -> None:

@@ -7,6 +7,7 @@ events of a variable; `tuple_conditions` evaluate guards on tables of events, fo
 * `guard`: A guard: a condition over several variables, as a part of a pattern.
 * `comparisons`: Guards that compare a value of one variable with a value of another, and the codes of these.
 * `questions`: All other guards without aggregates: the kernels compute in doubles, and ask for the rest.
+* `same_values`: Registers with the same value: conditions are tested against one of them, and the others are not kept.
 * `encoding`: The guards of one evaluation in the form of the kernels: CEQL's
   `spaseq.core.engine.program.register_ops.Codes`.
 * `aggregates`: Guards that use aggregates over the events of a variable: `AVG(b.price) < c.price`, `COUNT(b) >= 3`.

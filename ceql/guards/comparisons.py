@@ -13,7 +13,7 @@ equal to both. For `!=` see `MergeRule.ONE`.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, TypeGuard
 
@@ -23,7 +23,7 @@ import pyarrow as pa
 from ceql.expressions.vectorized import operand
 from ceql.guards.guard import Guard
 from ceql.syntax import ast
-from ceql.syntax.walk import has_uncoded
+from ceql.syntax.walk import has_uncoded, replace
 from spaseq.core.automata import Avoid, Leave, Take
 from spaseq.core.comparisons import COMPARISONS
 from spaseq.core.engine.program.register_ops import (
@@ -137,6 +137,14 @@ class Comparison:
         self._variables = (left, right)
         self._kind: str | None = None
 
+    @property
+    def columns(self) -> tuple[Hashable | None, ...]:
+        """As of `share`. Guards over the same two expressions code alike."""
+        if self._is_order:
+            return None, None
+        sides = tuple(replace(side, _of_any_event) for side in (self._condition.left, self._condition.right))
+        return tuple((frozenset(sides), side) for side in sides)
+
     def ops(self, action: Take | Avoid | Leave, at: int) -> tuple[Op, ...]:
         """The register operations of an action of this guard, whose registers and columns begin at `at`."""
         if isinstance(action, Leave):
@@ -235,6 +243,11 @@ class Comparison:
         """The opposite of `snapshot`."""
         expect(state in KINDS, "a kind of values")
         self._kind = state
+
+
+def _of_any_event(node: ast.Expression) -> ast.Expression | None:
+    """An attribute without the variable that it is of."""
+    return ast.Attribute(node.name) if isinstance(node, ast.Attribute) else None
 
 
 # -- columns

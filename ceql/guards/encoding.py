@@ -12,8 +12,9 @@ from ceql.guards.comparisons import Comparison, Texts, comparison_of
 from ceql.guards.guard import Guard
 from ceql.guards.questions import Question, question_of
 from ceql.guards.rounds import RoundComparison, rounds_of
+from ceql.guards.same_values import share
 from ceql.guards.totals import Threshold, Totals, totals_of
-from spaseq.core.automata import Action, Again, Transition
+from spaseq.core.automata import CEA, Action, Again, Transition
 from spaseq.core.engine.program.register_ops import NOTHING, UNKNOWN, Op
 from spaseq.core.errors import EventError, InternalError
 from spaseq.core.events import EventBatch
@@ -23,23 +24,25 @@ _TEXTS: Final = 1 << 16
 Form = Comparison | Question | RoundComparison | Threshold | Totals
 
 
-def value_codes(guards: Sequence[Guard]) -> ValueCodes | None:
-    """The codes of a new evaluation; None if some guard has CORR, or an aggregate that registers do not keep."""
+def value_codes(guards: Sequence[Guard], cea: CEA) -> ValueCodes | None:
+    """The codes of a new evaluation of an automaton; None if some guard has CORR, or an aggregate that registers do not
+    keep."""
     found = [
         rounds_of(guard, number) or comparison_of(guard) or question_of(guard, number) or totals_of(guard, number)
         for number, guard in enumerate(guards)
     ]
     forms: list[Form] = [form for form in found if form is not None]
-    return ValueCodes(guards, forms) if len(forms) == len(guards) else None
+    return ValueCodes(guards, forms, cea) if len(forms) == len(guards) else None
 
 
 class ValueCodes:
-    """Each guard has its own registers and columns; those of guard g begin at `_first[g]`."""
+    """Each guard has its own registers and columns; those of guard g begin at `_first[g]`. A test may read a register
+    of another guard that has the same value."""
 
     outputs: tuple[int, ...] = ()
     chains: None = None
 
-    def __init__(self, guards: Sequence[Guard], forms: Sequence[Form]) -> None:
+    def __init__(self, guards: Sequence[Guard], forms: Sequence[Form], cea: CEA) -> None:
         self._guards = tuple(guards)
         self._forms = tuple(forms)
         self._first = [0, *itertools.accumulate(form.width for form in forms)]
@@ -48,9 +51,15 @@ class ValueCodes:
         self._full = _TEXTS
         self.registers: int = self._first[-1]
         self.asked: int = max((form.asked for form in forms), default=0)
+        columns = (form.columns if isinstance(form, Comparison) else (None,) * form.width for form in forms)
+        own = (self._own_ops(t) for out in cea.transitions for t in out)
+        self._sharing = share(cea, tuple(own), tuple(columns))
 
     def ops(self, transition: Transition) -> tuple[Op, ...]:
         """The register operations of a transition's actions."""
+        return self._own_ops(transition) if self._sharing is None else self._sharing.ops[transition]
+
+    def _own_ops(self, transition: Transition) -> tuple[Op, ...]:
         return tuple(op for action in transition.actions for op in self._ops(action))
 
     def _ops(self, action: Action) -> tuple[Op, ...]:
@@ -121,6 +130,7 @@ class ValueCodes:
         """The row of `GuardRegisters` for a run with these codes: pairs of a guard's number and the values of its
         variables, in order of their names."""
         (held,) = codes  # an event has one value
+        held = held if self._sharing is None else self._sharing.own_registers(held, state)
         bounds = itertools.pairwise(self._first)
         found = [form.values(held[a:b], self._texts) for form, (a, b) in zip(self._forms, bounds, strict=True)]
         return tuple((g, values) for g, values in enumerate(found) if any(values))
@@ -140,6 +150,9 @@ class ValueCodes:
         self._texts.restore(texts)
         for form, kept in zip(self._forms, states, strict=True):
             form.restore(kept)
+        alike = [(frozenset(f.columns), f.snapshot()) for f in self._forms if isinstance(f, Comparison)]
+        kinds = {values: kind for values, kind in alike if None not in values}
+        expect(all(kinds.get(values, kind) == kind for values, kind in alike), "one kind for the same values")
         named = set(np.unique(held[:, self._columns(lambda form: form.texts())]).tolist()) - {NOTHING, UNKNOWN}
         expect(named <= self._texts.names.keys(), "a text for each number of one")
         labels = np.unique(held[:, self._columns(lambda form: form.labels())])

@@ -150,7 +150,7 @@ class GuardRegisters:
     def codes(self, cea: CEA) -> ValueCodes | None:
         """The guards in the form of the kernels, for one evaluation; None if a guard has CORR, or an aggregate that
         registers do not keep."""
-        return value_codes(self.guards)
+        return value_codes(self.guards, cea)
 
     def attribute(self, node: ast.Attribute) -> Callable[[int], Any]:
         """A function from a row of the loaded batch to the value of an attribute."""

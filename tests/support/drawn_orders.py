@@ -84,6 +84,51 @@ KEPT = (
     ("A AS a ; NOT (D AS x FILTER x.p {} a.p) ; B AS b ; C AS c", "c.p {} a.p"),
 )  # fmt: skip
 """Patterns with values that are compared, kept and compared again: the pools of most have several steps."""
+CHAINS = (
+    *((ABC, condition) for condition in (
+        "b.k = a.k AND c.k = b.k AND c.p {} a.p", "a.k = b.k AND c.k = a.k AND b.p {} a.p AND c.p {} a.p",
+        "c.k = b.k AND b.k = a.k AND c.p {} b.p", "a.k = c.k AND b.k = c.k AND c.p {} a.p",
+        "b.k = a.r AND c.k = a.r AND c.p {} a.p", "b.k = a.r AND c.r = b.k AND c.p {} a.p",
+        "b.k = a.k AND c.k = b.k AND b.r = a.r AND c.r = a.r AND c.p {} a.p", "b.k = a.k AND c.k = b.k AND c.k {} a.k",
+        "b.k = a.k AND c.k = b.k AND c.k = a.k AND c.p {} a.p", "b.k = a.k AND c.k != b.k AND c.p {} a.p",
+    )),
+    *((f"{ABC} ; NOT D", condition) for condition in ("b.k = a.k AND c.k = b.k AND c.p {} a.p",)),
+    *((ABCD, condition) for condition in (
+        "b.k = a.k AND c.k = b.k AND d.k = c.k AND d.p {} a.p", "a.k = b.k AND d.k = c.k AND c.k = b.k AND c.p {} a.p",
+        "c.k = a.k AND d.k = b.k AND d.k = c.k AND d.p {} a.p", "c.k = b.k AND d.k = c.k AND d.p {} b.p",
+        "b.k = a.k AND d.k = c.k AND d.p {} a.p",
+    )),
+    ("(A OR B) AS a ; (B OR C) AS b ; (C OR A) AS c", "b.k = a.k AND c.k = b.k AND c.p {} a.p"),
+    ("(A OR B) AS a ; (B OR A) AS b ; (B OR A) AS c", "b.k = a.k AND c.k = b.k AND c.p {} a.p"),
+    ("AND(A AS a, B AS b) ; C AS c", "b.k = a.k AND c.k = b.k AND c.p {} a.p"),
+    ("A AS a ; AND(B AS b, C AS c)", "b.k = a.k AND c.k = b.k AND c.p {} a.p"),
+    ("A AS a ; AND(B AS b, (B OR C) AS c) ; D AS d", "b.k = a.k AND c.k = b.k AND d.k = c.k AND d.p {} a.p"),
+    ("A AS a ; (B AS b ; C AS c OR C AS c) ; D AS d", "c.k = a.k AND d.k = c.k AND d.p {} a.p"),
+    ("A AS a ; (B AS b)? ; C AS c", "b.k = a.k AND c.k = b.k AND c.p {} a.p"),
+    ("(B AS x)? ; (A OR B) AS a ; (B OR C) AS b ; (C AS y)? ; D AS d", "b.k = a.k AND d.k = b.k AND d.p {} a.p"),
+    ("(B AS x)* ; (A OR B) AS a ; (B OR C) AS b ; (C AS y)? ; (D OR C) AS d", "b.k = a.k AND d.k = b.k AND d.p {} a.p"),
+    ("(A AS a ; B AS b ; C AS c)+", "b.k = a.k AND c.k = b.k"),
+    ("(A AS a ; B AS b ; C AS c FILTER b.k = a.k AND c.k = b.k AND c.p {} a.p)+ ; D", ""),
+    ("A AS a ; (B AS b ; C AS c FILTER b.k = a.k AND c.k = b.k)+ ; D AS d", "d.k = a.k AND d.p {} a.p"),
+    ("A AS a ; (B AS b FILTER b.k = a.k)+ ; C AS c", "c.k = b.k AND c.p {} a.p"),
+    ("A AS a ; (B AS b)+ ; C AS c", "c.k = b.k AND b.k = a.k AND c.p {} a.p"),
+    ("(A AS a)+ ; B AS b ; C AS c", "b.k = a.k AND c.k = b.k AND c.p {} a.p"),
+    ("A AS a ; B AS b ; NOT (D AS x FILTER x.k = b.k) ; C AS c", "b.k = a.k AND c.k = b.k AND c.p {} a.p"),
+    ("A AS a ; B AS b ; NOT (D AS x FILTER x.k != b.k) ; C AS c", "b.k = a.k AND c.p {} a.p"),
+    ("A AS a ; B AS b ; NOT (D AS x FILTER x.k = b.k AND x.p {} a.p) ; C AS c", "b.k = a.k AND c.k = b.k"),
+    ("A AS a ; NOT (D FILTER D.k = a.k) ; B AS b ; NOT (A AS y FILTER y.k = b.k) ; C AS c", "b.k = a.k AND c.k = a.k"),
+    ("A AS a -> B AS b -> C AS c", "b.k = a.k AND c.k = b.k AND c.p {} a.p"),
+    ("A AS a -> B AS b -> C AS c", "a.k = c.k AND b.k = c.k"),
+    ("A AS a ; B AS b -> C AS c ; D AS d", "b.k = a.k AND c.k = b.k AND d.k = c.k AND d.p {} a.p"),
+    ("A AS a ; B AS b : C AS c ; D AS d", "b.k = a.k AND c.k = b.k AND d.k = c.k AND d.p {} a.p"),
+    ("A AS a ; (B AS b FILTER b.k = PREV(b.k))+ ; C AS c", "c.k = b.k AND c.k = a.k AND c.p {} a.p"),
+)  # fmt: skip
+"""Patterns with equalities that follow from others, in any direction: one register serves for several."""
+IDS: tuple[tuple[Any, ...], ...] = (
+    (0, 1, 2), (0, 1), (0, 1.0, 1, None), (0.0, -0.0, None, 1), (2**53, 2**53 + 1, 0),
+    ("a", "b", None),
+)  # fmt: skip
+"""Values that are compared by `=`: of one kind each, and equal in several forms; a column of a table holds them all."""
 VALUES: tuple[tuple[Any, ...], ...] = (
     (0, 1, 2, 3), (0, 0, 0, 1, None), (-5.25, -0.5, 0.0, -0.0, 3.5, 1e300, -1e300, 0.1), (-2, None, 1, 2.5),
     (2**60, -(2**62), 2**53 + 1, 0), tuple(range(-50, 50)),
@@ -115,9 +160,10 @@ def pools_of(seed: int) -> AbstractContextManager[None]:
 
 def draw(
     rng: random.Random, patterns: Sequence[tuple[str, str]] = PATTERNS,
-    numbers: Sequence[tuple[Any, ...]] = VALUES, texts: float = 0.2,
+    numbers: Sequence[tuple[Any, ...]] = VALUES, texts: float = 0.2, ids: Sequence[tuple[Any, ...]] = IDS[:1],
 ) -> tuple[str, list[dict[str, Any]]]:  # fmt: skip
-    """A query with order conditions, and a stream for it. `texts`: how often values are texts in place of `numbers`."""
+    """A query with order conditions, and a stream for it. `texts`: how often values are texts in place of `numbers`.
+    `ids`: of those that are compared by `=`, as a rule."""
     pattern, condition = rng.choice(patterns)
     pattern, condition = (re.sub(r"\{\}", lambda _: rng.choice(SYMBOLS), text) for text in (pattern, condition))
     is_text = rng.random() < texts and not re.search(r"p [*+-]", condition)
@@ -126,13 +172,17 @@ def draw(
     window = size and f" WITHIN {size}"
     partition = " PARTITION BY [g]" if rng.random() < 0.3 else ""
     consume = rng.choice(("", "", "", "", " CONSUME BY ANY", " CONSUME BY PARTITION" if partition else ""))
+    strategy = rng.choice(("", "", "", "", "NEXT ", "LAST ", "MAX ")) if patterns is CHAINS else ""
+    known = rng.choice(ids)
+    known = tuple(rng.sample(known, 2)) if ids is IDS and rng.random() < 0.6 else known
     time, events = 0, []
-    for _ in range(rng.randrange(10, 17 if "+" in pattern else rng.choice((28, 28, 50)))):
+    for _ in range(rng.randrange(10, 17 if re.search(r"[+*]", pattern) else rng.choice((28, 28, 50)))):
         time += rng.choice((0, 1, 1, 2))
-        events.append({"type": rng.choice("AABBBCCD"), "p": rng.choice(values), "k": rng.randrange(3),
-                       "r": rng.choice((0, 1, 1, None)), "g": rng.randrange(2), "t": time, "time": time})  # fmt: skip
+        events.append({"type": rng.choice("AABBBCCD"), "p": rng.choice(values), "k": rng.choice(known),
+                       "r": rng.choice((0, 1, 1, None) if known is IDS[0] else known), "g": rng.randrange(2),
+                       "t": time, "time": time})  # fmt: skip
     condition = condition and f" FILTER {condition}"
-    return f"SELECT * WHERE ({pattern}){condition}{partition}{window}{consume}", events
+    return f"SELECT {strategy}* WHERE ({pattern}){condition}{partition}{window}{consume}", events
 
 
 def draw_with_matches(
@@ -147,8 +197,9 @@ def draw_with_matches(
 
 
 def orders_case(rng: random.Random) -> CeqlCase:
-    """A query with order conditions over a stream; in half of them, values are compared again. Some have a LIMIT."""
-    case = _case(*draw(rng, rng.choice((PATTERNS, KEPT))))
+    """A query with order conditions over a stream; in most of them, values are compared again. Some have a LIMIT."""
+    patterns = rng.choice((PATTERNS, KEPT, CHAINS))
+    case = _case(*draw(rng, patterns, ids=IDS if patterns is CHAINS else IDS[:1]))
     limit = rng.choice((1, 2, 3)) if case.query.consume == "NONE" and rng.random() < 0.15 else None
     return replace(case, query=replace(case.query, limit=limit))
 

@@ -29,7 +29,7 @@ Identity = Mapping[str, str]
 """The origin of a snapshot: `language`, `query` and more, by names that a message can use ("window", "settings")."""
 
 _MAGIC: Final = b"\x93SPASEQ\n"
-_VERSION: Final = 12
+_VERSION: Final = 13
 _SIZES: Final = struct.Struct("<IIQ")
 _FRONT: Final = len(_MAGIC) + _SIZES.size
 _CHECK: Final = 32

@@ -7,15 +7,15 @@ registers and on the codes of the event, its *columns*. The front end gives the 
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from itertools import accumulate
-from typing import Any, Final, Protocol
+from typing import Any, Final, Protocol, TypeGuard
 
 import numpy as np
 
-from spaseq.core.automata import Transition
+from spaseq.core.automata import ACCEPT, Transition
 from spaseq.core.engine.kernels.registers import layout as k
 from spaseq.core.engine.kernels.registers.layout import NOTHING as NOTHING
 from spaseq.core.engine.kernels.registers.layout import POOLED as POOLED
@@ -267,6 +267,45 @@ class Codes(Protocol):
     def restore(self, state: Any, held: np.ndarray) -> None:
         """The opposite of `snapshot`. `held`: the codes that are in use, int64 (runs, registers); raises `OptionError`
         for one that stands for nothing."""
+
+
+# Registers that operations read and write
+
+
+def writes(op: Op) -> set[int]:
+    """The registers that an operation writes."""
+    return {op.register} if isinstance(op, Drop | Copy | Keep | Gather | Append) else set()
+
+
+def overwrites(op: Op) -> TypeGuard[Drop | Copy | Keep]:
+    """True if an operation writes a register whatever it held."""
+    return isinstance(op, Drop | Copy) or (isinstance(op, Keep) and op.rule is MergeRule.SET)
+
+
+def reads(ops: tuple[Op, ...]) -> set[int]:
+    """The registers that a transition reads."""
+    tests = [t for op in ops for t in (op.tests if isinstance(op, Unless) else (op,))]
+    asked = {o.register for t in tests if isinstance(t, ResidualTest) for o in t.operands if o.register is not None}
+    totals = {r for t in tests if isinstance(t, TotalTest) for r in t.registers}
+    copied = {op.source for op in ops if isinstance(op, Copy)}
+    return {t.register for t in tests if isinstance(t, Test | Append)} | asked | totals | copied
+
+
+def needed_registers(
+    states: int, transitions: Sequence[Transition], ops: Sequence[tuple[Op, ...]], outputs: Iterable[int]
+) -> list[set[int]]:
+    """For each state, the registers that some way on from it reads before it drops them. `ops`: the operations of each
+    transition. `outputs`: the registers that matches need."""
+    alive: list[set[int]] = [set() for _ in range(states)]
+    effects = [(reads(some), {op.register for op in some if overwrites(op)}) for some in ops]
+    changed, accepted = True, set(outputs)
+    while changed:
+        changed = False
+        for t, (read, drops) in zip(transitions, effects, strict=True):
+            needed = read | ((accepted if t.target == ACCEPT else alive[t.target]) - drops)
+            changed |= not needed <= alive[t.source]
+            alive[t.source] |= needed
+    return alive
 
 
 # As kernels read them

@@ -12,7 +12,7 @@ a skip list for an order.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, NamedTuple, TypeGuard
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -35,9 +35,11 @@ from spaseq.core.engine.program.register_ops import (
     Op,
     ResidualTest,
     Test,
-    TotalTest,
     Unless,
+    needed_registers,
+    reads,
     rows_of,
+    writes,
 )
 from spaseq.core.engine.program.selection import after_rule, kernel_order
 from spaseq.core.jit import attempt
@@ -109,7 +111,7 @@ class GuardedAutomaton:
         self._ops = [codes.ops(t) for t in self._all]
         self._out = [[i for i, t in enumerate(self._all) if t.source == q] for q in range(cea.states)]
         self._outputs = frozenset(codes.outputs)
-        self._alive = self._liveness()
+        self._alive = needed_registers(cea.states, self._all, self._ops, self._outputs)
         self._filled = self._contents()
         self._flat = self._flatten()
         self.sets: list[frozenset[int]] = []
@@ -152,20 +154,6 @@ class GuardedAutomaton:
     def read_in(self, state: int, held: list[int]) -> list[int]:
         """Of the registers of a run, those that one of its states needs; the others hold nothing."""
         return [code if r in self._alive[state] else k.NOTHING for r, code in enumerate(held)]
-
-    def _liveness(self) -> list[set[int]]:
-        """For each state, the registers that some way on from it reads before it drops them."""
-        alive: list[set[int]] = [set() for _ in self._out]
-        effects = [(_reads(ops), {op.register for op in ops if _overwrites(op)}) for ops in self._ops]
-        changed = True
-        while changed:
-            changed = False
-            for t, (reads, drops) in zip(self._all, effects, strict=True):
-                beyond = self._outputs if t.target == ACCEPT else alive[t.target]
-                needed = reads | (beyond - drops)
-                changed |= not needed <= alive[t.source]
-                alive[t.source] |= needed
-        return alive
 
     def _contents(self) -> list[set[int]]:
         """For each state, the registers that may hold something there."""
@@ -303,8 +291,8 @@ class GuardedAutomaton:
         if not needed or not needed <= held or not all(self._all[i].marks for i in way.fired):
             return False
         ops = [(op, self._needed_at(self._all[i].target)) for i in way.fired for op in self._ops[i]]
-        keeps = not any(needed & alive & _writes(op) for op, alive in ops)
-        return keeps and all(isinstance(op, Test) for op, _ in ops if held & _reads((op,)))
+        keeps = not any(needed & alive & writes(op) for op, alive in ops)
+        return keeps and all(isinstance(op, Test) for op, _ in ops if held & reads((op,)))
 
     def _registers_of(self, states: frozenset[int]) -> set[int]:
         """The registers that a run in all of these states may hold: each state that needs one may find it filled."""
@@ -336,7 +324,7 @@ class GuardedAutomaton:
                     if tainted:
                         return False
                 case Unless(tests):
-                    own = [test for test in tests if register in _reads((Unless((test,)),))]
+                    own = [test for test in tests if register in reads((Unless((test,)),))]
                     if own and (tainted or not all(isinstance(test, Test) for test in own)):
                         return False
                     if not t.marks and t.target == t.source and len(self._ops[i]) == 1:
@@ -353,7 +341,7 @@ class GuardedAutomaton:
                 case Gather() | Append() | Copy() if register in _registers_of(op):
                     return False
                 case _:
-                    if register in _reads((op,)):
+                    if register in reads((op,)):
                         return False
         return written or register not in self._needed_at(t.target)
 
@@ -611,21 +599,3 @@ def _condition(ops: tuple[Op, ...]) -> tuple[Op, ...]:
     writes = Drop | Copy | Keep | Gather | Append
     last = max((number for number, op in enumerate(ops) if not isinstance(op, writes)), default=-1)
     return ops[: last + 1]
-
-
-def _writes(op: Op) -> set[int]:
-    """The registers that an operation writes."""
-    return {op.register} if isinstance(op, Drop | Copy | Keep | Gather | Append) else set()
-
-
-def _overwrites(op: Op) -> TypeGuard[Drop | Copy | Keep]:
-    return isinstance(op, Drop | Copy) or (isinstance(op, Keep) and op.rule is MergeRule.SET)
-
-
-def _reads(ops: tuple[Op, ...]) -> set[int]:
-    """The registers that a transition reads."""
-    tests = [t for op in ops for t in (op.tests if isinstance(op, Unless) else (op,))]
-    asked = {o.register for t in tests if isinstance(t, ResidualTest) for o in t.operands if o.register is not None}
-    totals = {r for t in tests if isinstance(t, TotalTest) for r in t.registers}
-    copied = {op.source for op in ops if isinstance(op, Copy)}
-    return {t.register for t in tests if isinstance(t, Test | Append)} | asked | totals | copied
