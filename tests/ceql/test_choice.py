@@ -90,6 +90,13 @@ def test_the_default_chooses_if_events_are_compared_with_all_runs(text: str, exp
         assert sorted(match.positions for match in found) == by_the_compact_structure(text, events) != []
 
 
+def test_the_progress_is_known_as_long_as_the_compact_structure_is_in_charge() -> None:
+    session = session_of(SUM)
+    session.push([{"type": "A", "v": 1}, {"type": "B", "v": 1}])
+    progress = session._run.progress()
+    assert isinstance(session._run.evaluator, AutoEvaluator) and progress is not None and progress.next is not None
+
+
 def test_single_events_are_for_the_compact_structure() -> None:
     events = drawn(2, 1500)
     session = session_of(SUM)

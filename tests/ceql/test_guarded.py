@@ -115,7 +115,8 @@ def handed_over(text: str, stream: list[dict[str, Any]]) -> bool:
     query = ceql.compile(text)
     evaluation = query.open()
     evaluation.push(stream)
-    run = evaluation._run.evaluator.run  # type: ignore[union-attr]
+    evaluator: Any = evaluation._run.evaluator
+    run = getattr(evaluator, "eager", evaluator).run
     assert isinstance(run, GuardRun | RegisterRun)
     return isinstance(run, RegisterRun)
 
