@@ -246,6 +246,23 @@ def test_a_query_pickles_and_explains_itself() -> None:
         compiled.explain("png")
 
 
+@pytest.mark.parametrize(("first", "second", "kept"), [
+    ("", "", ()),
+    ("FILTER(?q > ?p)", "", ("runs in state 1: a tree by",)),
+    ("FILTER(?q > ?p)", "FILTER(?r > ?p)", ("runs in state 1: a tree by", "runs in state 2: a tree by")),
+    ("", "FILTER(?p + ?q + ?r < 5)", ("runs in state 1: tried one by one", "runs in state 2: tried one by one")),
+])  # fmt: skip
+def test_explain_says_how_runs_are_kept(first: str, second: str, kept: tuple[str, ...]) -> None:
+    text = f"""SELECT ?q WITHIN 100 SECONDS SLIDING FROM STREAM S <urn:s> WHERE {{ SEQ (A : B : C)
+        DEFINE GPM A ON S {{ ?x <urn:a> ?p }}
+        DEFINE GPM B ON S {{ ?y <urn:b> ?q {first} }}
+        DEFINE GPM C ON S {{ ?z <urn:c> ?r {second} }} }}"""
+    lines = [line for line in spaseq.compile(text).explain().splitlines() if line.startswith(("runs in", "once a"))]
+    trees = [line for line in kept if "tree" in line]
+    assert [line[: len(start)] for line, start in zip(lines, kept, strict=False)] == list(kept)
+    assert len(lines) == len(kept) + bool(trees) and ("several solutions" in "".join(lines)) == bool(trees)
+
+
 def test_rows_solved_elsewhere_give_the_same_matches() -> None:
     compiled = spaseq.compile(query("A; B", AB))
     solver = compiled.compiled.solver(Knowledge())

@@ -219,6 +219,16 @@ class CompiledQuery(compiled.CompiledQuery):
         for warning in self.warnings:
             yield f"warning: {warning}"
         yield self._program.explain(per_second=1_000_000_000)
+        yield from self._explain_runs()
+
+    def _explain_runs(self) -> Iterator[str]:
+        """The lines on the keeping of runs."""
+        from spaseq.core.engine import explain_growth  # which loads what evaluates
+
+        kept = explain_growth(self._program)
+        yield from kept
+        if any("a tree by" in line for line in kept):
+            yield "once a graph has several solutions of a GPM, runs are tried one by one in place of a tree, for good"
 
 
 def _explain_lasting(query: CheckedQuery) -> Iterator[str]:
