@@ -139,11 +139,9 @@ class Comparison:
 
     @property
     def columns(self) -> tuple[Hashable | None, ...]:
-        """As of `share`. Guards over the same two expressions code alike."""
-        if self._is_order:
-            return None, None
+        """As of `share`. Guards over the same two expressions code alike, if both are orders or neither is."""
         sides = tuple(replace(side, _of_any_event) for side in (self._condition.left, self._condition.right))
-        return tuple((frozenset(sides), side) for side in sides)
+        return tuple((self._is_order, frozenset(sides), side) for side in sides)
 
     def ops(self, action: Take | Avoid | Leave, at: int) -> tuple[Op, ...]:
         """The register operations of an action of this guard, whose registers and columns begin at `at`."""

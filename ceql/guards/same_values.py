@@ -2,7 +2,8 @@
 
 Behind `b.id = a.id`, a run that has taken b knows that b.id is a.id. So `c.id = b.id` may be tested as `c.id = a.id`,
 and `c.id = a.id` with the register of `b.id = a.id`. Then equalities of many events read one register in all states, by
-which pools of several steps are looked up (`spaseq.core.engine.runs.coded_automaton`).
+which pools of several steps are looked up (`spaseq.core.engine.runs.coded_automaton`). `b.price > a.price` and
+`c.price > a.price` read one register, too, so their pools are trees by one value.
 
 It is decided on the operations, along the transitions. Two registers have the same value in a state if they have it on
 every way there. A register takes the value of a column of the event, and columns of equal expressions have equal
