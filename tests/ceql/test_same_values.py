@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime
 import itertools
+import random
 from typing import Any
 
 import pytest
@@ -101,6 +102,48 @@ def test_null_is_equal_to_nothing_and_equal_numbers_are_one(equalities: str) -> 
         text = f"SELECT * WHERE {ABC} FILTER {equalities} AND c.price > a.price {WINDOW}"
         is_known = not any(value is None or value != value for value in order)
         assert len(places(text, [events])) == (is_known and order[0] == order[1] == order[2]), order
+
+
+ORDERS = "b.price > a.price AND c.price > a.price AND d.price <= a.price"
+
+
+def test_orders_of_one_value_have_a_tree_by_it() -> None:
+    assert all("a tree by the value compared" in line for line in kept(ABCD, ORDERS))
+    assert "2 values" in kept(ABCD, ORDERS.replace("d.price <= a.price", "d.price <= a.price + 1"))[0]
+    assert "2 values" in kept(ABCD, ORDERS.replace("d.price <= a.price", "d.price <= a.cost"))[0]
+
+
+@pytest.mark.parametrize("kind", ["numbers", "texts", "times", "decimals beside NULL"])
+@pytest.mark.parametrize("batch", [1, 30, 80])
+def test_orders_of_one_value_have_the_matches_of_the_definition(kind: str, batch: int) -> None:
+    day = datetime.datetime(2020, 1, 1, tzinfo=datetime.UTC)
+    made = {
+        "numbers": lambda n: n,
+        "texts": lambda n: f"t{n:02}",
+        "times": lambda n: day + datetime.timedelta(hours=n),
+        "decimals beside NULL": lambda n: None if n % 5 == 0 else n / 2,
+    }[kind]
+    rng = random.Random(41)
+    events = [{"type": rng.choice("ABCD"), "price": made(rng.randrange(14))} for _ in range(80)]
+    text = f"SELECT * WHERE {ABCD} FILTER {ORDERS} WITHIN 40 EVENTS"
+    at = {kind: [n for n, event in enumerate(events) if event["type"] == kind] for kind in "ABCD"}
+    price = [event["price"] for event in events]
+    wanted = [
+        (a, b, c, d)
+        for a in at["A"] for b in at["B"] for c in at["C"] for d in at["D"]
+        if a < b < c < d <= a + 40 and None not in (price[a], price[b], price[c], price[d])
+        and price[b] > price[a] and price[c] > price[a] and price[d] <= price[a]
+    ]  # fmt: skip
+    found = places(text, [events[n : n + batch] for n in range(0, 80, batch)])
+    assert sorted(found) == wanted != []
+
+
+@pytest.mark.parametrize("odd", ["x", [1, 2], True])
+def test_runs_go_on_with_both_values_of_orders_if_a_kind_changes(odd: Any) -> None:
+    text = f"SELECT * WHERE {ABC} FILTER b.price > a.price AND c.price > a.price {WINDOW}"
+    begun = [{"type": "A", "price": 1}, {"type": "A", "price": 3}, {"type": "B", "price": 4}]
+    ends = [[{"type": "C", "price": price}] for price in (1, 2, 3.5)]
+    assert sorted(places(text, [begun, [{"type": "D", "price": odd}], *ends])) == [(0, 2, 5), (0, 2, 6), (1, 2, 6)]
 
 
 @pytest.mark.parametrize("strategy", ["", "NEXT", "LAST", "MAX", "STRICT", "FIRST"])
