@@ -21,7 +21,8 @@ from rdflib import Literal, URIRef
 
 import ceql
 import spaseq
-from spaseq.core.engine import Settings
+from spaseq.core.engine import Settings, Window
+from spaseq.core.engine.program.window import Lows
 from spaseq.core.errors import InternalError, OptionError, SpaseqError
 from spaseq.core.events.batch import INSTANTS, Instant
 from spaseq.core.snapshot import Unwritable, decode, encode, seal, unseal
@@ -592,6 +593,16 @@ def check_made_up(language: str, count: int, seed: int) -> Counter[str]:
 @pytest.mark.parametrize("language", ["ceql", "spaseq"])
 def test_some_snapshots_that_are_made_up(language: str) -> None:
     assert check_made_up(language, some(150), 1)["refused"] > some(50)
+
+
+@pytest.mark.parametrize("last", [2**63 - 1, -1])
+def test_the_positions_of_a_window_have_one_behind_them(last: int) -> None:
+    lows = Lows(Window("events", 9), partitioned=False)
+    state = {"times": np.array([37]), "positions": np.array([last]), "recent": {}}
+    with pytest.raises(OptionError, match="positions are out of range"):
+        lows.restore(state)
+    lows.restore({**state, "positions": np.array([2**63 - 2])})
+    assert lows.positions.dtype == np.int64
 
 
 @pytest.mark.random

@@ -64,27 +64,27 @@ class GuardConditions:
 
     @functools.cached_property
     def _simple(self) -> tuple[frozenset[str], frozenset[str]] | None:
-        """The attributes that the guards read and the sorts of their constants; None if they do more than compare,
+        """The attributes that the guards read and the kinds of their constants; None if they do more than compare,
         but for the arithmetic of numbers."""
-        sorts, names = set(), set()
+        kinds, names = set(), set()
         for part in (part for guard in self._guards for part in parts(guard.condition)):
             if isinstance(part, ast.Attribute):
                 names.add(part.name)
             elif isinstance(part, ast.Number | ast.Arithmetic | ast.Negate):
-                sorts.add("number")
+                kinds.add("number")
             elif isinstance(part, ast.Text | ast.Truth):
-                sorts.add("text" if isinstance(part, ast.Text) else "truth")
+                kinds.add("text" if isinstance(part, ast.Text) else "truth")
             elif not isinstance(part, ast.Compare | ast.And | ast.Or | ast.Not):
                 return None
-        return frozenset(names), frozenset(sorts)
+        return frozenset(names), frozenset(kinds)
 
-    def sort(self, batch: Any) -> str | None:
+    def kind_of_values(self, batch: Any) -> str | None:
         """As of `Conditions`: "number", "text", "truth" or "time", if all values and constants are that."""
         if self._simple is None:
             return None
-        names, sorts = self._simple
+        names, kinds = self._simple
         columns = [batch.events.column(name) for name in names]
-        found = {*sorts, *(_KINDS.get(type(column)) for column in columns if column is not None)}
+        found = {*kinds, *(_KINDS.get(type(column)) for column in columns if column is not None)}
         return None if None in found or len(found) > 1 else next(iter(found), "")
 
 

@@ -247,7 +247,7 @@ def identity(query: CompiledQuery, program: Program | None = None) -> Identity:
     return {
         "language": "CEQL",
         "query": print_query(query.tree),
-        "settings": f"evaluator={settings.evaluator or 'compact'}, negated_conditions={settings.negated_conditions}, "
+        "settings": f"evaluator={settings.evaluator}, negated_conditions={settings.negated_conditions}, "
         f"forget_keys_after={settings.forget_keys_after}",
         "automaton": program.describe() + ("" if program.against is None else program.against.describe()),
         **query.own.identity(query.functions),

@@ -14,7 +14,7 @@ from spaseq.core.engine import Settings
 from spaseq.core.engine.choice import auto
 from spaseq.core.engine.choice.auto import AutoEvaluator
 from spaseq.core.engine.lazy import LazyEvaluator
-from spaseq.core.errors import BudgetExceeded, EventError
+from spaseq.core.errors import BudgetExceeded, EventError, OptionError
 from spaseq.core.events import EventFeed, EventOptions
 from tests.support.changing import changing
 from tests.support.sizes import some
@@ -110,7 +110,7 @@ def test_single_events_are_for_the_compact_structure() -> None:
     assert sorted(match.positions for match in found) == by_the_compact_structure(SUM, events)
 
 
-def test_values_of_two_sorts_are_for_the_compact_structure(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_values_of_two_kinds_are_for_the_compact_structure(monkeypatch: pytest.MonkeyPatch) -> None:
     """Which pairs are compared, and so refused, must not depend on the rates of a stream."""
     monkeypatch.setattr(auto, "CLEAR", 1.0)
     text = SUM.replace("a.v + b.v + c.v < 9", "(a.v < b.v) OR (c.v = a.v AND b.v > c.v)")
@@ -178,3 +178,12 @@ def test_any_change_of_the_evaluator_gives_the_same_matches(seed: int) -> None:
         found += session.close()
     assert before >= {"compact"} and len(before) > 1
     assert sorted(match.positions for match in found) == by_the_compact_structure(text, events)
+
+
+def test_a_snapshot_belongs_to_the_settings_it_was_taken_under() -> None:
+    session = session_of(SUM)
+    session.push(drawn(6, 1000))
+    assert in_charge(session) == "chain"
+    for evaluator in ("compact", "auto", "tree"):
+        with pytest.raises(OptionError, match="evaluator"):
+            ceql.compile(SUM, settings=Settings(evaluator=evaluator)).open(session.snapshot())

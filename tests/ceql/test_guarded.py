@@ -116,7 +116,7 @@ def handed_over(text: str, stream: list[dict[str, Any]]) -> bool:
     evaluation = query.open()
     evaluation.push(stream)
     evaluator: Any = evaluation._run.evaluator
-    run = getattr(evaluator, "eager", evaluator).run
+    run = evaluator.eager.run
     assert isinstance(run, GuardRun | RegisterRun)
     return isinstance(run, RegisterRun)
 

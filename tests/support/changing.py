@@ -18,7 +18,7 @@ class Changing(AutoEvaluator):
 
     def _choose(self) -> None:
         found = estimate(self._plan, self._statistics)
-        if self._reach.is_whole and self._sort is not None:
+        if self._reach.is_whole and self._kind is not None:
             self._change(random.Random(self._seen).choice(("compact", "chain", "tree")), found.orders)
 
 

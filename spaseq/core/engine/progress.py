@@ -35,7 +35,7 @@ def progress_of(evaluator: Any) -> Progress | None:
     from spaseq.core.engine.runs.evaluator import Evaluator
 
     evaluator = getattr(evaluator, "inner", evaluator)  # of matches that are reported again
-    evaluator = getattr(evaluator, "eager", evaluator)  # of a choice
+    evaluator = evaluator.eager
     if not isinstance(evaluator, Evaluator):
         return None
     cea = evaluator.program.cea

@@ -110,7 +110,7 @@ class CloseRegisters:
     def kind(self, guard: Hashable) -> str:
         return "tuples"
 
-    def sort(self, batch: Any) -> str:
+    def kind_of_values(self, batch: Any) -> str:
         return "number"
 
     def memory(self) -> Values:

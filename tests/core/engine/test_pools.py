@@ -31,7 +31,7 @@ def _pools_from_the_start() -> Iterator[None]:
 
 def run_of(session: Session) -> Any:
     evaluator: Any = session._run.evaluator
-    return getattr(evaluator, "eager", evaluator).run
+    return evaluator.eager.run
 
 
 def places(matches: Any) -> list[tuple[int, ...]]:

@@ -10,7 +10,7 @@ batches that a window reaches back to; they are kept up to `HISTORY` events.
 
 A lazy evaluator tries other pairs of events, and holds other runs. If it refuses a pair or reaches a budget, the
 compact structure takes over from the window on, and its answer counts. If the settings name no evaluator, none may miss
-an error of the compact structure either. Then a lazy one is only for values of one sort, of which no pair is refused.
+an error of the compact structure either. Then a lazy one is only for values of one kind, of which no pair is refused.
 Single events are for the compact structure.
 """
 
@@ -69,7 +69,7 @@ CLEAR: Final = 2.0
 AnyEvaluator = Evaluator | LazyEvaluator
 _KEPT: Final = (
     "_name", "_orders", "_kernel", "_seen", "_next_choice", "_pushes", "_changes", "_changes_known", "_stale",
-    "_patience", "_rates", "_inside", "_sort",
+    "_patience", "_rates", "_inside", "_kind",
 )  # fmt: skip
 """The numbers and names that a snapshot holds as they are."""
 
@@ -90,8 +90,8 @@ class AutoEvaluator(Pushed):
         """True if the compact structure's guards are operations on codes."""
         conditions = program.registers.conditions() if self._plan.guarded else None  # type: ignore[union-attr]
         self._conditions = None if program.settings.evaluator else conditions
-        self._sort: str | None = ""
-        """The sort of all values so far, if the settings name no evaluator; None if the compact structure is in charge
+        self._kind: str | None = ""
+        """The kind of all values so far, if the settings name no evaluator; None if the compact structure is in charge
         for good."""
         self._statistics = Statistics(self._plan.branches, conditions)
         values = eager.run.automaton.pooled_values if isinstance(eager.run, GuardRun) else None
@@ -168,18 +168,18 @@ class AutoEvaluator(Pushed):
 
     @property
     def eager(self) -> Evaluator | None:
-        """The compact structure, if it is in charge."""
+        """As of `Pushed`: the compact structure."""
         return self._current if isinstance(self._current, Evaluator) else None
 
     def take_singles(self) -> bool:
-        """Single events come next: the compact structure takes over. False if the window cannot be read again, or if
-        guards are no codes: then each event is a batch."""
+        """As of `Pushed`: the compact structure takes over. False if the window cannot be read again, or if its guards
+        are no codes."""
         if self._kernel and self.eager is None and self._reach.is_whole:
             self._change("compact")
         return self._kernel and self.eager is not None
 
     def pass_singles(self, position: int, place: Any) -> None:
-        """Single events have passed, the last of them at `position` and at this place in the window."""
+        """As of `Pushed`."""
         self._reach.drop_all(position if self.program.window.by_position else place)
 
     @property
@@ -219,7 +219,7 @@ class AutoEvaluator(Pushed):
         """Look at the batch, and choose its evaluator."""
         self._pushes += 1
         self._reach.evict()
-        self._look_at_sort(batch)
+        self._look_at_kind(batch)
         inside = self._current.events_in_window if isinstance(self._current, LazyEvaluator) else None
         if inside is None:
             inside = self._reach.in_window(batch)
@@ -246,19 +246,19 @@ class AutoEvaluator(Pushed):
                 self._sampled = None
             self._stale -= 1
 
-    def _look_at_sort(self, batch: Batch) -> None:
-        """From values of two sorts on, the compact structure is in charge."""
-        if self._conditions is None or self._sort is None:
+    def _look_at_kind(self, batch: Batch) -> None:
+        """From values of two kinds on, the compact structure is in charge."""
+        if self._conditions is None or self._kind is None:
             return
-        found = self._conditions.sort(batch)
-        if found is not None and (not found or self._sort in ("", found)):
-            self._sort = self._sort or found
+        found = self._conditions.kind_of_values(batch)
+        if found is not None and (not found or self._kind in ("", found)):
+            self._kind = self._kind or found
         elif self._reach.is_whole:
             self._settle()
 
     def _settle(self) -> None:
         """The compact structure is in charge from here on, for good."""
-        self._sort = None
+        self._kind = None
         if self.eager is None:
             self._change("compact")
 
@@ -271,7 +271,7 @@ class AutoEvaluator(Pushed):
         size = self._seen / self._pushes
         found = self._estimate = self._estimate_costs(size)
         now = self._cost_now(found)
-        best = "compact" if self._sort is None else found.best
+        best = "compact" if self._kind is None else found.best
         gain = REORDER if best == self._name else GAIN
         if self._name == "compact" and self._kernel:
             gain = ROBUST if self._conditions is None else CLEAR
@@ -368,7 +368,7 @@ class AutoEvaluator(Pushed):
         for name in _KEPT:
             fresh, kept = getattr(new, name), state["own"].get(name, "")
             kinds = (int, float) if type(fresh) in (int, float) else (type(fresh),)
-            left_out = fresh is None or (name == "_sort" and kept is None)
+            left_out = fresh is None or (name == "_kind" and kept is None)
             expect(left_out or type(kept) in kinds, "what the choice goes by")
             setattr(new, name, kept)
         expect(new._name in ("compact", "chain", "tree"), "an evaluator's name")

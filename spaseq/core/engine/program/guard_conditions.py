@@ -54,8 +54,8 @@ class Conditions(Protocol):
     def memory(self) -> Memory:
         """An empty memory."""
 
-    def sort(self, batch: Any) -> str | None:
-        """The sort of the values that guards read of a batch: on events of batches of one sort they refuse no pair. ""
+    def kind_of_values(self, batch: Any) -> str | None:
+        """The kind of the values that guards read of a batch: on events of batches of one kind they refuse no pair. ""
         if they read nothing; None if a guard might refuse some."""
 
 

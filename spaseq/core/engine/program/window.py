@@ -339,7 +339,7 @@ class Lows:
     def restore(self, state: dict[str, Any], most: int = 0) -> None:
         """The opposite of `snapshot`; `most`: the budget for partitions, if there are any."""
         times = state["times"]
-        self.positions = array(state["positions"], "positions", low=0)
+        self.positions = array(state["positions"], "positions", low=0, high=_MAX - 1)
         self.times = None if times is None else np.array(times, times.dtype)
         if times is not None:
             expect(times.dtype in (np.int64, np.float64) and times.shape == self.positions.shape, "a time for each")

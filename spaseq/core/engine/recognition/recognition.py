@@ -80,7 +80,7 @@ class Recognition:
             return None
         from spaseq.core.engine.runs.single_event import Single, SingleAround  # loads the kernels
 
-        evaluator: Any = getattr(self.evaluator, "eager", self.evaluator)
+        evaluator: Any = self.evaluator.eager
         kinds = (kind for kind in (Single, SingleAround) if kind.applies(evaluator))
         self.door = next((kind(evaluator) for kind in kinds), None)
         return self.door
@@ -88,12 +88,9 @@ class Recognition:
     def is_ready(self) -> bool:
         """True if the door leads to the evaluator in charge, which may be another one than before. It is made anew
         then."""
-        chosen: Any = self.evaluator
-        if self.door is None or self.entered or not hasattr(chosen, "take_singles"):
-            return self.door is not None
-        if not chosen.take_singles():
+        if self.door is None or not (self.entered or self.evaluator.take_singles()):
             return False
-        if not self.door.leads_to(chosen.eager):
+        if not self.door.leads_to(self.evaluator.eager):
             self.open_door()
         return True
 
@@ -108,9 +105,7 @@ class Recognition:
         """Batches from here on. `last`: the last event's position and window place; None if none since `enter`."""
         if self.entered and self.door is not None and last is not None:
             self.door.leave(*last)
-            note = getattr(self.evaluator, "pass_singles", None)
-            if note is not None:
-                note(*last)
+            self.evaluator.pass_singles(*last)
         self.entered = False
 
     # What it has to tell

@@ -32,6 +32,18 @@ class Pushed(ABC):
         """Its contents, by the parts of `spaseq.core.held.Memory`; all objects that they lead to count."""
         return {"runs": [self]}
 
+    @property
+    def eager(self) -> Pushed | None:
+        """The evaluator in charge, if it takes events as they come; None while a lazy one is in charge of a choice."""
+        return self
+
+    def take_singles(self) -> bool:
+        """Single events come next, for `eager`. False if they have to come as batches."""
+        return True
+
+    def pass_singles(self, position: int, place: Any) -> None:  # noqa: B027 - only a choice notes them
+        """Single events have passed, the last of them at `position` and at this place in the window."""
+
     def none(self) -> MatchBatch:
         """No match, with the columns of all others."""
         return MatchBatch()
