@@ -22,7 +22,7 @@ import pyarrow.compute as pc
 import pyarrow.csv
 
 from spaseq.core.errors import EventError
-from spaseq.core.events.blocks import Joined, check_names, clean, decode, line_blocks, not_utf8, read_some
+from spaseq.core.events.blocks import Joined, check_names, clean, decode, line_blocks, not_utf8, read_some, to_arrow
 from spaseq.core.events.mixed import array_of, beyond_exact
 from spaseq.core.events.options import TextForm, two_columns
 from spaseq.core.events.time import is_date, parse_time, time_by_form, times_by_form
@@ -106,7 +106,7 @@ class _Dialect:
             column_types=dict.fromkeys(columns, pa.string()), null_values=_NULLS, strings_can_be_null=True,
             quoted_strings_can_be_null=False, include_columns=columns,
         )  # fmt: skip
-        return pa.csv.read_csv(pa.BufferReader(block), convert_options=convert, **self.options(block))
+        return pa.csv.read_csv(to_arrow(block), convert_options=convert, **self.options(block))
 
     def note(self, line: str) -> None:
         self.form.guesses.append(line)
@@ -248,7 +248,7 @@ def _csv_block(block: bytes, dialect: _Dialect, line: int) -> pa.Table:
     while True:
         try:
             convert = dialect.convert(types, dialect.included)
-            table = pa.csv.read_csv(pa.BufferReader(block), convert_options=convert, **options)
+            table = pa.csv.read_csv(to_arrow(block), convert_options=convert, **options)
         except pa.ArrowInvalid as error:
             column = _failed_column(str(error), dialect.header)
             kind = None if column is None else types.get(column)
@@ -276,9 +276,7 @@ def _decide_decimal(block: bytes, dialect: _Dialect) -> None:
     if dialect.delimiter != ";" or b"," not in block:
         return
     try:
-        table = pa.csv.read_csv(
-            pa.BufferReader(block), convert_options=dialect.convert({}, None), **dialect.options(block)
-        )
+        table = pa.csv.read_csv(to_arrow(block), convert_options=dialect.convert({}, None), **dialect.options(block))
     except pa.ArrowInvalid:
         return  # the block is read again, and the error reported then
     for name in table.column_names:

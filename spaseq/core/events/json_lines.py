@@ -9,7 +9,6 @@ lines. Any other block is read line by line, which is slow, but errors then name
 
 from __future__ import annotations
 
-import io
 import json
 import re
 from collections.abc import Callable, Collection, Iterator
@@ -20,7 +19,7 @@ import pyarrow as pa
 import pyarrow.json
 
 from spaseq.core.errors import EventError
-from spaseq.core.events.blocks import Joined, decode, line_blocks
+from spaseq.core.events.blocks import Joined, decode, line_blocks, to_arrow
 from spaseq.core.events.mixed import DEEPEST, beyond_exact
 from spaseq.core.watch import to_hold
 
@@ -64,11 +63,11 @@ def _at_once(block: bytes, texts: Collection[str]) -> pa.Table | None:
     if lines is None:
         return None
     try:
-        table = pa.json.read_json(io.BytesIO(block), read_options=_options(block))
+        table = pa.json.read_json(to_arrow(block), read_options=_options(block))
         kept = [(f.name, _with_texts(f.type) if f.name in texts else _with_texts_inside(f.type)) for f in table.schema]
         if taken := [pair for pair, f in zip(kept, table.schema, strict=True) if pair[1] != f.type]:
             again = pa.json.ParseOptions(explicit_schema=pa.schema(taken))
-            table = pa.json.read_json(io.BytesIO(block), read_options=_options(block), parse_options=again)
+            table = pa.json.read_json(to_arrow(block), read_options=_options(block), parse_options=again)
     except pa.ArrowInvalid:
         return None
     return None if table.num_rows != lines or _is_rounded(table, block) or _is_deep(table.schema) else table
@@ -178,7 +177,7 @@ def _line_by_line(
 def _infer_type(texts: list[str | None]) -> pa.ChunkedArray:
     """The texts with the type that pyarrow's reader would give them: times if all of them are times."""
     block = "\n".join(f'{{"v":{json.dumps(text)}}}' for text in texts).encode()
-    return pa.json.read_json(io.BytesIO(block), read_options=_options(block)).column("v")
+    return pa.json.read_json(to_arrow(block), read_options=_options(block)).column("v")
 
 
 def _whole(digits: str) -> int | float:

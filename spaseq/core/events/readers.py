@@ -25,7 +25,7 @@ import pyarrow as pa
 
 from spaseq.core.errors import EventError, OptionError
 from spaseq.core.events.ahead import ahead
-from spaseq.core.events.blocks import Joined, Recoded, check_names, first_line, read_some
+from spaseq.core.events.blocks import Joined, Recoded, check_names, first_line, read_some, to_arrow
 from spaseq.core.events.csv_files import DELIMITERS, pad, read_csv
 from spaseq.core.events.growing import GrowingBytes, GrowingFile, InTurn
 from spaseq.core.events.json_lines import read_json_lines
@@ -216,7 +216,7 @@ def _read(
             kind = "csv" if form.delimiter is not None else _guess(head, name)
         whole = Joined(head, stream)
         if kind == "parquet":
-            yield from _parquet(pa.BufferReader(whole.read()), name, wanted)
+            yield from _parquet(to_arrow(whole.read()), name, wanted)
         elif kind == "jsonl":
             yield from read_json_lines(whole, name, from_dicts, () if form.time_format is None else form.times)
         else:
