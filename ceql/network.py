@@ -6,9 +6,10 @@ A query names those that it reads as it names event types: `suspicious ; wire` t
 events, and the matches of the queries that it names; ANY and `WITHIN … EVENTS` count these as well.
 
 *When.* The event of a match is directly behind the event that the match ends at, and has its time. Matches that a NOT
-at the end holds back come when their time is over: behind the events up to that time, and at that time. So the order is
-the same, whatever pushes or batches the events come in. Of one place, the matches of the earlier query come first;
-queries are in the order of the network, each behind those that it reads. Cycles are refused.
+at the end holds back come when their time is over: behind all else up to that time, and at that time. So do matches
+that end at such an event. So the order is the same, whatever pushes or batches the events come in. Of one place, the
+matches of the earlier query come first; queries are in the order of the network, each behind those that it reads.
+Cycles are refused.
 
 *How.* One feed puts the given events in order (`spaseq.core.events`). The queries are evaluated in columns, one after
 another for each batch. The matches of one are a table, merged with the given events for those that read it.

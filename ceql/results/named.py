@@ -50,7 +50,7 @@ class NamedMatches:
     order: np.ndarray
 
     @staticmethod
-    def of_places(names: Sequence[str], tables: Sequence[MatchTable], places: Sequence[np.ndarray]) -> NamedMatches:
+    def of_places(names: Sequence[str], tables: Sequence[MatchTable], places: np.ndarray) -> NamedMatches:
         """The matches of these tables, in order of their places: int64 (n, matches), the first row decides first.
         Those of one place are in the order of the tables."""
         return NamedMatches(tuple(names), tuple(tables), np.lexsort(places[::-1]))

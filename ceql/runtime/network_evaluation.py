@@ -33,7 +33,7 @@ from spaseq.core.queries.networks import Member
 from spaseq.core.snapshot import expect
 
 NetworkMember = Member[CompiledQuery]
-_FIRST: Final = np.zeros(1, np.int64)
+_TIME: Final = 2
 _PLAIN: Final = (pa.types.is_int64, pa.types.is_float64, pa.types.is_string, pa.types.is_boolean, pa.types.is_null,
                  lambda kind: kind == pa.timestamp("us", "UTC"))  # fmt: skip
 
@@ -57,12 +57,20 @@ def clash(name: str) -> tuple[str, str]:
 
 @dataclass(frozen=True, slots=True)
 class _Placed:
-    """Events with their places: the time (ns) of each, and the number of the given event that it is behind: int64 (n,).
-    They are columns; or if one event was pushed, dicts."""
+    """Events with their places. They are columns; or if one event was pushed, dicts.
+
+    `places`: int64 (3, n), of which the first row decides the order first. It has the number of the given event that
+    each is behind. The second row is 1 if it is, or was made by, a match that waited, as nobody knew of it before the
+    next given event. The third has the times (ns).
+    """
 
     events: pa.Table | list[dict[str, Any]]
-    times: np.ndarray
-    behind: np.ndarray
+    places: np.ndarray
+
+    @property
+    def times(self) -> np.ndarray:
+        """The times: int64 (n,)."""
+        return self.places[_TIME]
 
     @property
     def table(self) -> pa.Table:
@@ -125,7 +133,8 @@ class NetworkEvaluation:
             self._time_type = value_type(table.schema.field(time_column).type)
             text = pa.types.is_string(self._time_type) or pa.types.is_large_string(self._time_type)
             self.times_in = time_column, text
-        given = _Placed(table, batch.times, np.arange(len(batch)))
+        count = len(batch)
+        given = _Placed(table, np.stack([np.arange(count), np.zeros(count, np.int64), batch.times]))
         self.last = int(batch.times[-1])
         return self._through(given, lambda matches: iter(()))
 
@@ -134,7 +143,7 @@ class NetworkEvaluation:
         if time_column is not None:
             self.times_in = time_column, type(event[time_column]) is str
         self.last = time
-        return self._through(_Placed([event], np.array([time]), _FIRST), lambda matches: iter(()))
+        return self._through(_Placed([event], np.array([[0], [0], [time]])), lambda matches: iter(()))
 
     def is_given(self, event: dict[str, Any]) -> bool:
         """True if a text is the type of an event, and no query that others read."""
@@ -179,7 +188,7 @@ class NetworkEvaluation:
         """The matches of all queries over the given events, and what `end` gives of each query behind them."""
         made: list[_Placed | None] = []
         found: list[tuple[str, MatchTable]] = []
-        places: list[tuple[np.ndarray, np.ndarray]] = []
+        places: list[np.ndarray] = []
         for member, matches in zip(self._members, self.matches, strict=True):
             inputs = [rows for rows in (given, *(made[i] for i in member.feeds)) if rows is not None]
             merged = _merge(inputs)
@@ -187,16 +196,16 @@ class NetworkEvaluation:
             tables = [] if merged is None else list(_push(matches, merged))
             tables += end(matches)
             made.append(None)
-            pieces = [(table, *self._place(member, table, merged, first, given)) for table in tables if len(table)]
+            pieces = [(table, self._place(member, table, merged, first, given)) for table in tables if len(table)]
             if member.read and pieces:
                 made[-1] = self._as_events(member, pieces, given)
             if member.name in self._report:
-                found += ((member.name, table) for table, *_ in pieces)
-                places += ((behind, times) for _, behind, times in pieces)
+                found += ((member.name, table) for table, _ in pieces)
+                places += (own for _, own in pieces)
         if not found:
             return NOTHING
         names, every = zip(*found, strict=True)
-        return NamedMatches.of_places(names, every, [np.concatenate(each) for each in zip(*places, strict=True)])
+        return NamedMatches.of_places(names, every, np.concatenate(places, axis=1))
 
     def _place(
         self,
@@ -205,13 +214,13 @@ class NetworkEvaluation:
         merged: _Placed | None,
         first: int,
         given: _Placed | None,
-    ) -> tuple[np.ndarray, np.ndarray]:
-        """The places of matches: the numbers of the given events that they are behind, and their times."""
+    ) -> np.ndarray:
+        """The places of matches, as of `_Placed`."""
         lowered, ends = member.query.lowered, table.matches.end
         times = table.history.times(ends)
         if not lowered.around.waits:
             if merged is not None and len(ends) and int(ends.min()) >= first:
-                return merged.behind[ends - first], times
+                return np.stack([*merged.places[:_TIME, ends - first], times])
         elif lowered.around.patience is not None and not lowered.around.marked:
             times = times + int(lowered.around.patience.size)
         elif lowered.choice != Choice() or lowered.around.marked:  # they wait for others, or not at all
@@ -221,26 +230,27 @@ class NetworkEvaluation:
         else:
             times = np.maximum(times, self.last)
         before = np.zeros(0, np.int64) if given is None else given.times
-        return np.searchsorted(before, times, "right") - 1, times
+        return np.stack([np.searchsorted(before, times, "right") - 1, np.ones(len(times), np.int64), times])
 
     def _as_events(
         self,
         member: NetworkMember,
-        pieces: list[tuple[MatchTable, np.ndarray, np.ndarray]],
+        pieces: list[tuple[MatchTable, np.ndarray]],
         given: _Placed | None,
     ) -> _Placed:
         """Matches as the events that other queries read, in order: as dicts if `given` has some, and these hold the
         values."""
-        behind, times = (np.concatenate([piece[i] for piece in pieces]) for i in (1, 2))
-        rows = [table.rows(natural=True) for table, _, _ in pieces]
+        places = np.concatenate([own for _, own in pieces], axis=1)
+        rows = [table.rows(natural=True) for table, _ in pieces]
         table = rows[0] if len(rows) == 1 else common_schema(rows, member.name)
-        order = np.lexsort((times, behind))
         if len(table) > 1:
-            table, times, behind = table.take(pa.array(order)), times[order], behind[order]
+            order = np.lexsort(places[::-1])
+            table, places = table.take(pa.array(order)), places[:, order]
+        times = places[_TIME]
         if given is not None and isinstance(given.events, list):
             found = self._as_dicts(member.name, table, times.tolist(), given.events[0])
             if found is not None:
-                return _Placed(found, times, behind)
+                return _Placed(found, places)
             if self.times_in is not None:
                 self._time_type = value_type(given.table.schema.field(self.times_in[0]).type)
         own = {self._type_column: pa.array([member.name] * len(table), pa.string())}
@@ -249,7 +259,7 @@ class NetworkEvaluation:
         for name, column in own.items():
             table = table.drop_columns([name]) if name in table.column_names else table
             table = table.append_column(name, column)
-        return _Placed(table, times, behind)
+        return _Placed(table, places)
 
     def _as_dicts(
         self, name: str, table: pa.Table, times: list[int], given: dict[str, Any]
@@ -287,19 +297,18 @@ class NetworkEvaluation:
 
 
 def _merge(inputs: list[_Placed]) -> _Placed | None:
-    """The events of several inputs, in order of place; of one place and time in the order of the inputs."""
+    """The events of several inputs, in order of place; those of one place in the order of the inputs."""
     if len(inputs) < 2:
         return inputs[0] if inputs else None
-    behind = np.concatenate([rows.behind for rows in inputs])
-    times = np.concatenate([rows.times for rows in inputs])
-    order = np.lexsort((times, behind))
+    places = np.concatenate([rows.places for rows in inputs], axis=1)
+    order = np.lexsort(places[::-1])
     events: pa.Table | list[dict[str, Any]]
     if all(isinstance(rows.events, list) for rows in inputs):
         every = list(chain.from_iterable(rows.events for rows in inputs))
         events = [every[i] for i in order.tolist()]
     else:
         events = common_schema([rows.table for rows in inputs], "the network").take(pa.array(order))
-    return _Placed(events, times[order], behind[order])
+    return _Placed(events, places[:, order])
 
 
 def _push(matches: OrderedMatches, rows: _Placed) -> Iterator[MatchTable]:

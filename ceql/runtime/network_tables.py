@@ -4,9 +4,8 @@ A row is a match. Its column `query` has the name of the match's query, and the 
 struct; the columns of the other queries are NULL.
 
 *Division by keys.* Events of different keys never meet if each query has the same keys, and each match has the key of
-its events. What is left is the order of matches that become events at one time. Those that waited for a time come
-behind all given events up to that time, of any key. So they change places with matches at that time, but only for a
-query that reads both.
+its events. A match that waited for a time is an event behind all others up to that time, whatever their keys. So the
+order of the events of one key needs those of no other.
 """
 
 from __future__ import annotations
@@ -105,9 +104,7 @@ class NetworkOfTables:
             if member.read and not all(_has_key(member, bracket) for bracket in first):
                 return ()
         waiting = [member for member in self.members if member.read and member.query.lowered.around.waits]
-        if waiting and (any(len(m.feeds) > 1 for m in self.members) or not all(is_timed(m.query) for m in waiting)):
-            return ()
-        return first
+        return first if all(is_timed(member.query) for member in waiting) else ()
 
     def stream_names(self, given: tuple[str, ...]) -> tuple[str, ...]:
         """The one stream. `OptionError` for names of streams."""

@@ -246,6 +246,51 @@ def test_matches_of_one_query_are_in_the_order_of_all() -> None:
         ]
 
 
+def _on_every_road(network: Network, events: list[dict[str, Any]], end: int) -> list[tuple[str, dict[str, Any]]]:
+    """The names and rows of the matches, which are the same in columns, pushed at once and one by one."""
+
+    def pushed(size: int) -> list[tuple[str, dict[str, Any]]]:
+        with network.open() as session:
+            parts = [events[i : i + size] for i in range(0, len(events), size)]
+            found = [match for part in parts for match in session.push(part if size > 1 else part[0])]
+            return [(name, dict(match.row)) for name, match in [*found, *session.advance(end)]]
+
+    found = [(name, dict(match.row)) for name, match in network.run(events)]
+    assert found == pushed(1) == pushed(2) == pushed(len(events))
+    return found
+
+
+def test_of_one_place_the_earlier_query_comes_first_whatever_names_it_first() -> None:
+    network = Network(
+        {
+            "one": "SELECT x.v AS v WHERE A AS x",
+            "two": "SELECT x.v AS v WHERE A AS x",
+            "follows": "SELECT * WHERE two ; one",
+            "leads": "SELECT * WHERE one ; two",
+        }
+    )
+    assert [network.reads[name] for name in ("follows", "leads")] == [("one", "two")] * 2
+    events = [{"type": "A", "v": 1, "time": 1}, {"type": "B", "time": 2}]
+    assert [name for name, _ in _on_every_road(network, events, 10**10)] == ["one", "two", "leads"]
+
+
+def test_a_match_that_waited_is_behind_all_else_of_its_time() -> None:
+    network = Network(
+        {
+            "calm": "SELECT x.v AS v WHERE A AS x ; NOT B FOR 2 SECONDS",
+            "seen": "SELECT x.v AS v WHERE C AS x",
+            "still": "SELECT x.v AS v WHERE calm AS x",
+            "follows": "SELECT * WHERE seen ; calm",
+            "ends": "SELECT * WHERE seen ; still",
+            "leads": "SELECT * WHERE calm ; seen",
+        }
+    )
+    kinds = [("A", 0), ("C", 2), ("D", 3), ("A", 4), ("D", 7)]
+    events = [{"type": kind, "v": time, "time": time} for kind, time in kinds]
+    names = [name for name, _ in _on_every_road(network, events, 10**11)]
+    assert names == ["seen", "calm", "still", "follows", "ends", "calm", "still", "follows", "ends"]
+
+
 def test_three_levels_and_two_readers() -> None:
     network = Network(
         {

@@ -55,7 +55,7 @@ def members_of(
     order = sorted(queries, key=depths.__getitem__)
     read = {other for others in reads.values() for other in others}
     return tuple(
-        Member(name, queries[name], tuple(map(order.index, reads[name])), name in read, name in reported)
+        Member(name, queries[name], tuple(sorted(map(order.index, reads[name]))), name in read, name in reported)
         for name in order
     )
 
