@@ -28,7 +28,7 @@ __all__ = ["Outcome", "Trial", "interrupted"]
 _PAGE: Final = 4_096
 _AT_ONCE: Final = 5
 """Trials that run at once."""
-_PATIENCE: Final = {True: 3.0, False: 0.3}
+_PATIENCE: Final = {True: 10.0, False: 0.3}
 """Seconds that the command waits for a reader who reads, and for one who does not: in it a reader must get its turn."""
 
 
