@@ -183,8 +183,6 @@ def test_a_checkpoint_is_of_one_query(tmp_path: Path, spark: Any) -> None:
     _run(HEAT.replace("\n", "  "), spark, streams, {}, tmp_path)
     with pytest.raises(OptionError, match="is of another query"):
         _run(HEAT.replace("20", "9"), spark, streams, {}, tmp_path)
-    with pytest.raises(OptionError, match="was begun with tasks 2, not 3"):
-        start(HEAT, spark, streams, checkpoint=str(tmp_path / "state"), output=str(tmp_path / "out"), tasks=3)
     with pytest.raises(OptionError, match=r"the query cannot start: .*now and then"):
         start(HEAT, spark, streams, checkpoint=str(tmp_path / "x"), output=str(tmp_path / "y"), every="now and then")
     with pytest.raises(OptionError, match="idle a while: not a duration"):
