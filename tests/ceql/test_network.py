@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime
 import random
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ import pytest
 
 import ceql
 from ceql.network import Network
+from tests.support.sizes import some
 
 RISE = "SELECT x.v AS v WHERE A AS x ; A AS y FILTER y.v > x.v WITHIN 1 EVENTS"
 SILENT = "SELECT a.v AS v WHERE A AS a ; NOT A FOR 2 SECONDS"
@@ -247,15 +249,21 @@ def test_matches_of_one_query_are_in_the_order_of_all() -> None:
 
 
 def _on_every_road(network: Network, events: list[dict[str, Any]], end: int) -> list[tuple[str, dict[str, Any]]]:
-    """The names and rows of the matches, which are the same in columns, pushed at once and one by one."""
+    """The names and rows of the matches, which are the same of a table, pushed one by one, in pairs over snapshots, and
+    at once."""
+
+    def rows(found: Iterable[Any]) -> list[tuple[str, dict[str, Any]]]:
+        return [(name, dict(match.row)) for name, match in found]
 
     def pushed(size: int) -> list[tuple[str, dict[str, Any]]]:
-        with network.open() as session:
-            parts = [events[i : i + size] for i in range(0, len(events), size)]
-            found = [match for part in parts for match in session.push(part if size > 1 else part[0])]
-            return [(name, dict(match.row)) for name, match in [*found, *session.advance(end)]]
+        session, found = network.open(), []
+        for start in range(0, len(events), size):
+            part = events[start : start + size]
+            found += rows(session.push(part if size > 1 else part[0]))
+            session = network.open(session.snapshot()) if size == 2 else session
+        return found + rows(session.advance(end))
 
-    found = [(name, dict(match.row)) for name, match in network.run(events)]
+    found = rows(network.run(events))
     assert found == pushed(1) == pushed(2) == pushed(len(events))
     return found
 
@@ -289,6 +297,31 @@ def test_a_match_that_waited_is_behind_all_else_of_its_time() -> None:
     events = [{"type": kind, "v": time, "time": time} for kind, time in kinds]
     names = [name for name, _ in _on_every_road(network, events, 10**11)]
     assert names == ["seen", "calm", "still", "follows", "ends", "calm", "still", "follows", "ends"]
+
+
+FORMS = [
+    "SELECT x.v AS v WHERE {one} AS x{by}",
+    "SELECT LAST x.v + 1 AS v WHERE {one} AS x : ANY{by} WITHIN 5 SECONDS",
+    "SELECT y.v AS v WHERE {one} AS x ; {two} AS y{by} WITHIN 3 EVENTS",
+    "SELECT x.v AS v WHERE {one} AS x ; NOT {two}{by} WITHIN 3 SECONDS",
+    "SELECT x.v AS v WHERE {one} AS x ; NOT {two} FOR 2 SECONDS{by}",
+]
+
+
+@pytest.mark.parametrize("by", ["", " PARTITION BY [k]"])
+def test_random_networks_have_one_order_on_every_road(by: str) -> None:
+    matched = 0
+    for seed in range(some(60)):
+        rng, queries, time = random.Random(seed), dict[str, str](), 0
+        for number in range(4):
+            one, two = rng.choices(["A", "B", *queries, *queries], k=2)
+            queries[f"q{number}"] = rng.choice(FORMS).format(one=one, two=two, by=by)
+        events = []
+        for _ in range(12):
+            time += rng.choice((0, 1, 1, 2))
+            events.append({"type": rng.choice("AAB"), "v": rng.randint(0, 3), "k": rng.randint(0, 2), "time": time})
+        matched += len(_on_every_road(Network(queries), events, 10**11)) > 0
+    assert matched > some(60) // 2
 
 
 def test_three_levels_and_two_readers() -> None:
