@@ -548,6 +548,15 @@ def expression_variables(expression: Expression) -> frozenset[str]:
             return frozenset()
 
 
+def conjuncts(condition: Expression) -> Iterator[Expression]:
+    """The parts of a condition of which all have to be true, in order."""
+    if isinstance(condition, Call) and condition.name == "&&":
+        for argument in condition.arguments:
+            yield from conjuncts(argument)
+    else:
+        yield condition
+
+
 def has_exists(expression: Expression) -> bool:
     """True if the expression holds an EXISTS."""
     return bool(exists_inside(expression))

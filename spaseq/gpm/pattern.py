@@ -175,15 +175,7 @@ def _conditions(root: algebra.Node) -> tuple[list[algebra.Expression], algebra.N
     """The conjuncts of the group's own FILTERs, and the pattern below them."""
     if not isinstance(root, algebra.Filter):
         return [], root
-    return list(_conjuncts(root.condition)), root.child
-
-
-def _conjuncts(expression: algebra.Expression) -> Iterator[algebra.Expression]:
-    if isinstance(expression, algebra.Call) and expression.name == "&&":
-        for argument in expression.arguments:
-            yield from _conjuncts(argument)
-    else:
-        yield expression
+    return list(algebra.conjuncts(root.condition)), root.child
 
 
 def _leaves(body: algebra.Node) -> Iterator[algebra.Node]:

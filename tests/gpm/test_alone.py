@@ -111,8 +111,8 @@ def _pattern(group: str) -> Any:
     return compile_pattern(Source(group, mask(group), 0, len(group), "A", prefixes, "", "q"), (S,))
 
 
-def _evaluator(group: str, knowledge: Knowledge | None = None) -> BatchEvaluator:
-    return BatchEvaluator([PatternEvaluator(_pattern(group), knowledge or Knowledge())])
+def _evaluator(group: str, knowledge: Knowledge | None = None, *, removed: bool = True) -> BatchEvaluator:
+    return BatchEvaluator([PatternEvaluator(_pattern(group), knowledge or Knowledge())], removed=removed)
 
 
 def _events(graphs: list[Any]) -> list[GraphEvent]:
@@ -179,6 +179,9 @@ def _check(group: str, graphs: list[Any]) -> None:
     evaluator, events = _evaluator(group), _events(graphs)
     found = _each(evaluator, events)
     assert found == _ones(evaluator, events)
+    early = _evaluator(group, removed=False)
+    for way in (_each(early, events), _ones(early, events)):
+        assert [{m for m, kept in own if kept} for own in way] == [{m for m, kept in own if kept} for own in found]
     if "SELECT" in group and not all(_is_simple(term) for graph in graphs for _, _, term in graph):
         return
     for own, graph in zip(found, graphs, strict=True):

@@ -50,10 +50,12 @@ def solved(compiled: Any, graphs: list[list[Any]], knowledge: Knowledge | None =
     return found
 
 
-def pushed(compiled: Any, graphs: list[list[Any]], size: int, knowledge: Knowledge | None = None) -> list[Any]:
+def pushed(
+    compiled: Any, graphs: list[list[Any]], size: int, knowledge: Knowledge | None = None, **more: Any
+) -> list[Any]:
     """As `solved`, of graphs that come `size` at a time."""
     found: list[tuple[set[Any], set[Any]]] = [(set(), set()) for _ in graphs]
-    evaluator = BatchEvaluator([PatternEvaluator(compiled, knowledge or Knowledge())])
+    evaluator = BatchEvaluator([PatternEvaluator(compiled, knowledge or Knowledge())], **more)
     events = [GraphEvent(E, i, tuple(g), None, "f", i + 1) for i, g in enumerate(graphs)]
     for first in range(0, len(events), size):
         for solutions in evaluator.solve_pushed(events[first : first + size]).values():
@@ -216,6 +218,8 @@ def _check(seed: int, knowledge: float = 0.0) -> None:
         assert found == expected, f"{seed=} {reference=} {few=}\n{text}\n{named}\n{graphs}"
     for size in (1, 4):
         assert pushed(compiled, graphs, size, known) == expected, f"{seed=} {size=}\n{text}\n{named}\n{graphs}"
+    for found in (solved(compiled, graphs, known, removed=False), pushed(compiled, graphs, 1, known, removed=False)):
+        assert [after for _, after in found] == [after for _, after in expected], f"{seed=}\n{text}\n{named}\n{graphs}"
 
 
 def by_reference(compiled: Any, graphs: list[list[Any]], known: Knowledge | None = None) -> list[Any]:

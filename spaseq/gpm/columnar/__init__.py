@@ -19,7 +19,7 @@ Modules:
 * `basic`: Matches basic graph patterns on a batch of events.
 * `coverage`: The patterns that the columnar plan covers, and the triples of an event that a pattern can use.
 * `keys`: The partitions of one evaluation, numbered as they occur, over all batches and streams.
-* `named`: Rewrites GRAPH and EXISTS for the plan: constant names only, moved inwards if needed.
+* `rewrites`: Rewrites patterns for the plan: GRAPH and EXISTS, and FILTERs that can come early.
 * `order`: The order of terms and of solution rows (SPARQL 1.1 §15.1).
 * `truth`: Conditions over columns, with SPARQL's three truth values (SPARQL 1.1 §17.2).
 * `amounts`: Arithmetic over columns of numbers, exact as SPARQL 1.1 §17.4.1 has it, and comparisons.

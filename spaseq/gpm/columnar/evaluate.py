@@ -19,9 +19,9 @@ from spaseq.gpm.columnar.coverage import counts, read_by, uncovered_pattern, uns
 from spaseq.gpm.columnar.keys import Keys
 from spaseq.gpm.columnar.knowledge import Graphs
 from spaseq.gpm.columnar.lists import Lists
-from spaseq.gpm.columnar.named import with_known_graphs
 from spaseq.gpm.columnar.plan import Evaluation
 from spaseq.gpm.columnar.pushed import PushedTerms
+from spaseq.gpm.columnar.rewrites import filter_early, with_known_graphs
 from spaseq.gpm.columnar.table import UNBOUND, Space, Table, distinct
 from spaseq.gpm.columnar.truth import TRUE, Ready, truth
 from spaseq.gpm.evaluate import EventGraph, PatternEvaluator
@@ -252,11 +252,17 @@ class BatchEvaluator:
     """The GPMs of one stream, compiled for batches of its events.
 
     A GPM that the plan does not cover, and with `reference` every GPM, is evaluated by the reference, on each
-    event that has its required predicates.
+    event that has its required predicates. `removed`: True if solutions that a GPM's FILTERs remove are wanted, too;
+    if it is False, some of them may be left out.
     """
 
     def __init__(
-        self, evaluators: Iterable[PatternEvaluator], *, budget: int = SOLUTION_ROWS, reference: bool = False
+        self,
+        evaluators: Iterable[PatternEvaluator],
+        *,
+        budget: int = SOLUTION_ROWS,
+        reference: bool = False,
+        removed: bool = True,
     ) -> None:
         self._budget = budget
         evaluators = tuple(evaluators)
@@ -267,7 +273,11 @@ class BatchEvaluator:
         self._wanted = tuple(wanted)
         self._pushed = PushedTerms(self._wanted, read_by(*(e.pattern for e in evaluators)), budget)
         self._gpms = tuple(
-            _Gpm(e, None if reference or uncovered_pattern(e.pattern) else _Plan(e, budget), self._pushed.places)
+            _Gpm(
+                e,
+                None if reference or uncovered_pattern(e.pattern) else _Plan(e, budget, removed=removed),
+                self._pushed.places,
+            )
             for e in evaluators
         )
 
@@ -425,13 +435,14 @@ def _by_event(
 
 
 class _Plan:
-    """The plan of a GPM that is covered."""
+    """The plan of a GPM that is covered. `removed`: as of `BatchEvaluator`."""
 
-    def __init__(self, evaluator: PatternEvaluator, budget: int) -> None:
+    def __init__(self, evaluator: PatternEvaluator, budget: int, *, removed: bool) -> None:
         self._prologue = evaluator.pattern.prologue
         self._graphs = Graphs(evaluator, budget)
         self._knowledge = evaluator.derived("columns", self._graphs.whole)
-        self._event, self._local = evaluator.once("plan", evaluator.pattern, partial(_with_known_graphs, evaluator))
+        kind, made = ("plan", _with_known_graphs) if removed else ("plan, filtered early", _filter_early)
+        self._event, self._local = evaluator.once(kind, evaluator.pattern, partial(made, evaluator))
         shown = frozenset(() if self._knowledge is None else self._knowledge.names)
         self._compared = any(algebra.expression_variables(c) & shown or algebra.has_exists(c) for c in self._local)
         patterns = [self._event, *(node for c in self._local for node in algebra.patterns_inside(c))]
@@ -513,6 +524,11 @@ def _with_known_graphs(evaluator: PatternEvaluator) -> tuple[algebra.Node, tuple
     pattern, names = evaluator.pattern, evaluator.graphs
     conditions = (_known_inside(c.expression, names) for c in pattern.local)
     return with_known_graphs(pattern.event, names), tuple(conditions)
+
+
+def _filter_early(evaluator: PatternEvaluator) -> tuple[algebra.Node, tuple[algebra.Expression, ...]]:
+    """The same with FILTERs as early as they can be."""
+    return filter_early(*_with_known_graphs(evaluator))
 
 
 def _known_inside(expression: algebra.Expression, names: Sequence[str]) -> algebra.Expression:

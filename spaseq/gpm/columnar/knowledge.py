@@ -23,8 +23,8 @@ from spaseq.gpm import algebra
 from spaseq.gpm.columnar.coverage import counts, read_predicates, uncovered
 from spaseq.gpm.columnar.joins import expand, placed
 from spaseq.gpm.columnar.lists import Lists
-from spaseq.gpm.columnar.named import inward, with_known_graphs
 from spaseq.gpm.columnar.plan import Evaluation
+from spaseq.gpm.columnar.rewrites import inward, with_known_graphs
 from spaseq.gpm.columnar.table import UNBOUND, Space, Table, distinct
 from spaseq.gpm.evaluate import PatternEvaluator
 from spaseq.gpm.mappings import IDENTITY, IndexedMappings, MappingSet

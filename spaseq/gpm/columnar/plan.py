@@ -33,8 +33,8 @@ from spaseq.gpm.columnar.coverage import joins_alike, named_nodes
 from spaseq.gpm.columnar.groups import aggregated
 from spaseq.gpm.columnar.joins import InlineRows, equal_pairs, expand, join, left_join, minus, pairs, semi_join
 from spaseq.gpm.columnar.lists import Lists
-from spaseq.gpm.columnar.named import reads_knowledge
 from spaseq.gpm.columnar.order import by_all_terms, by_keys
+from spaseq.gpm.columnar.rewrites import reads_knowledge
 from spaseq.gpm.columnar.table import UNBOUND, Space, Table, distinct
 from spaseq.gpm.columnar.texts import fresh_values
 from spaseq.gpm.columnar.truth import ROW, TRUE, Ready, Scope, compute, truth
@@ -118,7 +118,9 @@ class Evaluation:
                 return self._link(node, beside)
             case algebra.Filter(child, condition):
                 table = self.table(child, beside)
-                return table.take(self._holds(condition, table))
+                for conjunct in algebra.conjuncts(condition):  # each on rows for which those before it are true
+                    table = table.take(self._holds(conjunct, table))
+                return table
             case algebra.Extend(child, variable, value):
                 return self.extended(self.table(child, _without(beside, variable)), variable, value)
             case algebra.Values() if self.given is not None and node is self.given[0]:

@@ -27,7 +27,7 @@ from spaseq.gpm import algebra
 from spaseq.gpm.columnar import kernels as k
 from spaseq.gpm.columnar.amounts import Amounts, amounts_of, by_kind, combine, rounded, signed
 from spaseq.gpm.columnar.coverage import unsteady
-from spaseq.gpm.columnar.named import with_variables
+from spaseq.gpm.columnar.rewrites import with_variables
 from spaseq.gpm.columnar.table import UNBOUND, Space, Table, distinct
 from spaseq.gpm.columnar.texts import fresh_values, keys_of, nodes_of, numbers_of
 from spaseq.gpm.expressions import Row, value_or_none, verdict

@@ -27,7 +27,7 @@ _INTEGERS: Final = frozenset({
 TYPES: Final = (XSD.integer, XSD.decimal, XSD.float, XSD.double)
 """The types of results, in order of promotion (XPath §6.2, B.1)."""
 _FLOAT: Final = 2
-_NUMERIC: Final = _INTEGERS | frozenset(TYPES)
+_RANKS: Final = dict.fromkeys(_INTEGERS, 0) | {datatype: rank for rank, datatype in enumerate(TYPES)}
 _PRECISION: Final = Context(prec=28)
 _DIGITS: Final = 4_300
 """Digits of an integer or a decimal before or behind its point, at most: as many as Python reads. More are an overflow,
@@ -67,13 +67,11 @@ def number_of(term: Any) -> tuple[int, int | Decimal | float]:
 
 def is_numeric(datatype: str) -> bool:
     """True if literals of a datatype are numbers."""
-    return URIRef(datatype) in _NUMERIC
+    return URIRef(datatype) in _RANKS
 
 
 def _rank(datatype: Any) -> int | None:
-    if datatype in _INTEGERS:
-        return 0
-    return TYPES.index(datatype) if datatype in TYPES else None
+    return _RANKS.get(datatype)
 
 
 def number_text(rank: int, value: int | Decimal | float) -> str:

@@ -148,7 +148,10 @@ class Solver:
 
             evaluators = self._by_stream.get(stream, ())
             found = self._columns[stream] = BatchEvaluator(
-                evaluators, budget=self._solution_rows, reference=self._reference
+                evaluators,
+                budget=self._solution_rows,
+                reference=self._reference,
+                removed=bool(self._partition),  # they decide which instants a partition has
             )
         return found
 
