@@ -574,18 +574,24 @@ def exists_inside(expression: Expression) -> list[Exists]:
 
 
 def functions_called(value: object) -> Iterator[tuple[str, int]]:
-    """The calls of functions that IRIs name, in a node or an expression: the IRI and the number of arguments."""
+    """The calls of functions that IRIs name, in nodes and expressions: the IRI and the number of arguments."""
+    for call in calls_inside(value):
+        if call.name == "Function":
+            given = len(call.arguments) - 1
+            yield from ((str(iri.value), given) for iri in call.arguments[:1] if isinstance(iri, Term))
+
+
+def calls_inside(value: object) -> Iterator[Call]:
+    """All calls in a node or an expression, or in a tuple of these."""
     if isinstance(value, Call):
-        if value.name == "Function":
-            given = len(value.arguments) - 1
-            yield from ((str(iri.value), given) for iri in value.arguments[:1] if isinstance(iri, Term))
-        yield from functions_called(value.arguments)
+        yield value
+        yield from calls_inside(value.arguments)
     elif isinstance(value, Node | Exists):
         for part in fields(value):
-            yield from functions_called(getattr(value, part.name))
+            yield from calls_inside(getattr(value, part.name))
     elif isinstance(value, tuple):
         for item in value:
-            yield from functions_called(item)
+            yield from calls_inside(item)
 
 
 def patterns_inside(expression: Expression) -> list[Node]:

@@ -84,11 +84,15 @@ class GraphPattern:
         return frozenset().union(*(c.variables for c in self.correlated)) - self.binds
 
     @property
+    def parts(self) -> tuple[algebra.Node | algebra.Expression, ...]:
+        """Its patterns and conditions."""
+        nodes = (self.event, *(part for _, part in self.knowledge))
+        return (*nodes, *(condition.expression for condition in (*self.local, *self.correlated)))
+
+    @property
     def calls(self) -> tuple[tuple[str, int], ...]:
         """The functions that IRIs name in its expressions, with the numbers of their arguments; each once, in order."""
-        nodes = [self.event, *(part for _, part in self.knowledge)]
-        conditions = [condition.expression for condition in (*self.local, *self.correlated)]
-        return tuple(sorted({*algebra.functions_called((*nodes, *conditions))}))
+        return tuple(sorted({*algebra.functions_called(self.parts)}))
 
     @property
     def mentions(self) -> frozenset[str]:

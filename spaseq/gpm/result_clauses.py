@@ -109,9 +109,14 @@ class SolutionPlan:
     each: _Each | None = field(repr=False)
 
     @property
+    def parts(self) -> tuple[algebra.Node | algebra.Expression, ...]:
+        """Its pattern and the keys of ORDER BY."""
+        return (self.node, *(key for key, _ in self.order))
+
+    @property
     def calls(self) -> tuple[tuple[str, int], ...]:
         """As of `GraphPattern`."""
-        return tuple(sorted({*algebra.functions_called((self.node, *(key for key, _ in self.order)))}))
+        return tuple(sorted({*algebra.functions_called(self.parts)}))
 
     def rows(self, solutions: Sequence[Bindings]) -> list[tuple[Bindings, tuple[Any, ...]]]:
         """The rows of one solution or, if `grouped`, of one group: all variables by name, and the ORDER BY keys.

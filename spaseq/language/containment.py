@@ -23,8 +23,10 @@ from spaseq.core.containment.result import Comparison, Relation, Witness
 from spaseq.core.engine import Settings, Window
 from spaseq.core.errors import EventError, expect_count
 from spaseq.core.events.time import format_time
+from spaseq.gpm import algebra
 from spaseq.gpm.containment.fitting import Fitting
 from spaseq.gpm.containment.implied import implies
+from spaseq.gpm.functions import FRESH
 from spaseq.gpm.pattern import GraphPattern
 from spaseq.language.guards.guards import Take
 from spaseq.language.lowering.lower import Holds
@@ -93,6 +95,9 @@ class _Case:
     def _prove(self) -> str:
         """Adds the facts that are proved; the reason, in words."""
         old, new = self.old.compiled, self.new.compiled
+        varying = _varying(self.old, self.new)
+        if varying:
+            return f"the value of {varying} is another one each time"
         unlike = _unlike(self.old, self.new)
         if unlike:
             return f"the queries differ in {unlike}"
@@ -114,6 +119,8 @@ class _Case:
     @property
     def _obstacle(self) -> str:
         """The reason why no streams are tried; empty if they are."""
+        if _varying(self.old, self.new):
+            return "so a query differs from itself"
         if {iri for _, iri in self.old.streams} != {iri for _, iri in self.new.streams}:
             return "the queries read different streams"
         reads = any(p.graphs or p.any_graph for q in (self.old, self.new) for p in q.checked.patterns.values())
@@ -167,6 +174,15 @@ def _unlike(old: Query, new: Query) -> str:
         "forget_keys_after": (old.settings.forget_keys_after, new.settings.forget_keys_after),
     }
     return next((name for name, (first, second) in parts.items() if first != second), "")
+
+
+def _varying(*queries: Query) -> str:
+    """A function in one of the queries whose value is another one each time; empty if there is none."""
+    parts: list[object] = []
+    for query in queries:
+        plan = query.checked.clauses.plan
+        parts += [*(pattern.parts for pattern in query.checked.patterns.values()), () if plan is None else plan.parts]
+    return next((call.name for call in algebra.calls_inside(tuple(parts)) if call.name in FRESH), "")
 
 
 def _bare(patterns: dict[str, GraphPattern]) -> dict[str, GraphPattern]:

@@ -7,10 +7,12 @@ import random
 from typing import Any
 
 import pytest
+from rdflib import XSD, Literal, URIRef
 
 import spaseq
 from spaseq.cli.main import main
 from spaseq.core.containment.result import Relation
+from spaseq.gpm.containment.implied import implies
 from spaseq.language import containment
 from spaseq.language.containment import compare
 from tests.support import strategies
@@ -83,12 +85,56 @@ def _reported_by(witness: Any, old: str, new: str) -> str:
         (_query(), _query(b="?h :tmp ?u"), "their graph patterns"),
         (_query(), _query().replace("s/1", "s/2"), "different streams"),
         (_query(b="GRAPH <urn:k> { ?h :in ?t } ?h :tmp ?u"), _query(b="?h :tmp ?u"), "background knowledge"),
+        (
+            _query(a=_A.replace("20", "RAND()")),
+            _query(a=_A.replace("20", "RAND()")),
+            "the value of RAND is another one",
+        ),
+        (_query(select="(UUID() AS ?u)"), _query(select="(UUID() AS ?u)"), "the value of UUID is another one"),
     ],
 )
 def test_what_is_not_proved_says_why(old: str, new: str, reason: str) -> None:
     found = compare(old, new, streams=10)
     assert reason in found.reason
     assert found.relation in (Relation.UNDECIDED, Relation.OVERLAPPING)
+
+
+@pytest.mark.parametrize(
+    ("given", "wanted", "number"),
+    [
+        ("?p >= 9007199254740993", "?p > 9007199254740992", "9007199254740992"),
+        ("?p >= 1.0000000000000000001", "?p > 1", "1.0"),
+        ("?p <= 0.99999999999999999999", "?p < 1", "1.0"),
+    ],
+)
+def test_limits_that_are_one_double_prove_nothing(given: str, wanted: str, number: str) -> None:
+    """Decimals are promoted to double, so the given condition is true of the number and the wanted one is not."""
+    old, new = (_query("A", a=f"?h :pow ?p FILTER ({condition})") for condition in (f"{given} && ?p != 5", wanted))
+    triple = URIRef("http://x/h"), URIRef("http://x/pow"), Literal(number, datatype=XSD.double)
+    streams = {"http://s/1": [(0, [triple])]}
+    assert [len(list(spaseq.compile(text).run(streams))) for text in (old, new)] == [1, 0]
+    assert compare(old, new).relation in (Relation.UNDECIDED, Relation.OVERLAPPING)
+
+
+@pytest.mark.parametrize(
+    ("given", "wanted", "implied"),
+    [
+        ("?p >= 3", "?p > 2", True),
+        ("?p > 2.5", "?p >= 2.5", True),
+        ("?p <= 1", "?p < 2", True),
+        ("?p > 1.0000000000000000001", "?p > 1", True),
+        ("?p > 1.0000000000000000001", "?p >= 1", True),
+        ("?p >= 1.0000000000000000001", "?p >= 1", True),
+        ("?p >= 1.0000000000000000001", "?p > 1", False),
+        ("?p <= 1" + "0" * 400, "?p < 2" + "0" * 400, False),
+        ("?p >= 2", "?p > 2", False),
+        ("?p > 2", "?p > 3", False),
+    ],
+)
+def test_what_a_condition_implies(given: str, wanted: str, implied: bool) -> None:
+    old, new = (_query("A", a=f"?h :pow ?p FILTER ({condition})") for condition in (given, wanted))
+    (one,), (other,) = (spaseq.compile(text).checked.patterns["A"].local for text in (old, new))
+    assert implies(one, other) is implied
 
 
 def _check(seed: int) -> Relation:

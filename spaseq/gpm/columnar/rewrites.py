@@ -93,7 +93,8 @@ def filter_early(
 ) -> tuple[algebra.Node, tuple[algebra.Expression, ...]]:
     """A group with its FILTERs as early as its parts allow, and the conditions that are left.
 
-    Left are those of variables that no single part binds, with EXISTS, and with values that differ each time.
+    Left are those of variables that no single part but VALUES or GRAPH binds, with EXISTS, and with values that differ
+    each time.
     """
     left = []
     for condition in conditions:
@@ -109,14 +110,20 @@ def filter_early(
 def _move_inward(node: algebra.Node, condition: algebra.Expression, names: frozenset[str]) -> algebra.Node | None:
     """`node` with a FILTER of the variables `names` over one of its operands; None if none binds them all."""
     match node:
-        case algebra.LeftJoin(left) | algebra.Minus(left) | algebra.Join(left) if names <= algebra.certain(left):
+        case algebra.LeftJoin(left) | algebra.Minus(left) | algebra.Join(left) if _binds(left, names):
             return replace(node, left=_filter(left, condition, names))
-        case algebra.Join(_, right) if names <= algebra.certain(right):
+        case algebra.Join(_, right) if _binds(right, names):
             return replace(node, right=_filter(right, condition, names))
-        case algebra.Extend(child) if names <= algebra.certain(child):
+        case algebra.Extend(child) if _binds(child, names):
             return replace(node, child=_filter(child, condition, names))
         case _:
             return None
+
+
+def _binds(part: algebra.Node, names: frozenset[str]) -> bool:
+    """True if each solution of a part of a group binds the variables `names`. False for VALUES and GRAPH: their rows
+    are looked up by the terms of events, and not gone through for each event."""
+    return not isinstance(part, algebra.Values | algebra.GraphNode) and names <= algebra.certain(part)
 
 
 def _filter(node: algebra.Node, condition: algebra.Expression, names: frozenset[str]) -> algebra.Node:

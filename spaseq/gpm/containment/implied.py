@@ -1,7 +1,12 @@
-"""Conditions of FILTERs that imply each other: `?p > 30` holds only if `?p > 20` does."""
+"""Conditions of FILTERs that imply each other: `?p > 30` holds only if `?p > 20` does.
+
+A double is compared with the double that is nearest to a limit. So `?p >= 2` does not imply `?p > 1.9999999999999999`,
+both limits of which are one double.
+"""
 
 from __future__ import annotations
 
+import operator
 from decimal import Decimal
 from typing import Final
 
@@ -9,6 +14,7 @@ from rdflib.namespace import XSD
 from rdflib.term import Literal, Variable
 
 from spaseq.gpm import algebra
+from spaseq.gpm.functions.numbers import as_double
 from spaseq.gpm.pattern import Condition
 
 _MIRROR: Final = {"<": ">", "<=": ">=", ">": "<", ">=": "<="}
@@ -23,8 +29,11 @@ def implies(given: Condition, wanted: Condition) -> bool:
     if one is None or two is None or one[0] != two[0] or one[1][0] != two[1][0]:
         return False
     (_, symbol, limit), (_, other, least) = one, two
-    further = limit > least if symbol[0] == ">" else limit < least
-    return further or (limit == least and (symbol == other or other.endswith("=")))
+    if limit == least:
+        return symbol == other or other.endswith("=")
+    further = operator.gt if symbol[0] == ">" else operator.lt
+    strict = symbol.endswith("=") and not other.endswith("=")
+    return further(limit, least) and (not strict or further(as_double(limit), as_double(least)))
 
 
 def _limit_of(node: algebra.Expression) -> tuple[str, str, Decimal] | None:
