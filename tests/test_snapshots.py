@@ -499,6 +499,18 @@ def test_an_evaluation_that_aggregates_never_goes_on_set_by_set() -> None:
         kept.open(with_contents(state, encode(value, (INSTANTS,))))
 
 
+@pytest.mark.parametrize(("field", "value"), [(0, None), (1, 2**70), (2, ((None, None, None),)), (2, 5), (4, None)])
+def test_an_event_that_is_none_is_damage(field: int, value: Any) -> None:
+    """The error was about the arguments of a GraphEvent, which nobody had made."""
+    (kept,) = (kept for kept in SPASEQ if kept.name == "partitions")
+    state, _ = broken(kept)
+    begin, end = contents_of(state)
+    made = decode(state[begin:end], (TERMS,))
+    events = made["recogniser"]["events"]
+    events[0] = (*events[0][:field], value, *events[0][field + 1 :])
+    assert "damaged" in refused(kept.open, with_contents(state, encode(made, (TERMS,))))
+
+
 @pytest.mark.parametrize("name", ["chain", "tree"])
 @pytest.mark.parametrize("part", ["floors", "counts"])
 def test_a_lazy_buffer_without_its_partitions_is_refused(name: str, part: str) -> None:

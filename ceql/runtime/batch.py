@@ -59,8 +59,8 @@ class Partition:
     def __init__(self, brackets: tuple[tuple[str, ...], ...], numbers: Partitions) -> None:
         self.brackets = brackets
         self._numbers = numbers
-        self.kinds: dict[tuple[str, ...], set[str]] = {}
-        """The kinds of values that each bracket has had, in batches."""
+        self.kinds: dict[tuple[str, ...], set[str]] = {names: set() for names in brackets}
+        """The kinds of values that each bracket has had."""
 
     def keys(self, batch: EventBatch, places: np.ndarray) -> np.ndarray:
         """Numbers for the keys of the events: int64 (n,). `places`: those of the events, in the window's measure,
@@ -125,7 +125,7 @@ class Partition:
                 known = None if column.known is None else known | column.known
         if values is None:
             return None
-        self.kinds.setdefault(self.brackets[0], set()).add(NumberColumn.kind)
+        self.kinds[self.brackets[0]].add(NumberColumn.kind)
         return values, _ALL if known is None else known
 
     def _codes(self, batch: EventBatch) -> tuple[np.ndarray, list[Any]]:
@@ -160,7 +160,7 @@ class Partition:
                     )
             if column is not None and not isinstance(column, ListColumn):
                 more, found = _encode(column)
-                self.kinds.setdefault(names, set()).add(column.kind)
+                self.kinds[names] |= set(map(kind_of_key, found)) if isinstance(column, MixedColumn) else {column.kind}
                 codes = more if codes is None else np.where((codes < 0) & (more >= 0), more + len(values), codes)
                 values += found
         return np.full(len(batch), -1, np.int64) if codes is None else codes, values
@@ -168,8 +168,18 @@ class Partition:
 
 def key_of(value: Any) -> Any:
     """A value that is not NULL as (a part of) a key. 1, true and a time of 1 ns are different, 1 and 1.0 are not."""
+    return kind_and_key(value)[1]
+
+
+def kind_and_key(value: Any) -> tuple[str, Any]:
+    """The kind of a value, and the value as a key."""
     kind = kind_of(value)
-    return value if kind in ("text", "number") else (kind, value)
+    return kind, value if kind in ("text", "number") else (kind, value)
+
+
+def kind_of_key(key: Any) -> str:
+    """The kind of the value of a key, as `key_of` gives it."""
+    return key[0] if isinstance(key, tuple) else kind_of(key)
 
 
 def _encode(

@@ -14,6 +14,7 @@ from ceql.results.selected import Times
 from ceql.runtime.compiled import CompiledQuery
 from ceql.runtime.run import Run
 from ceql.runtime.single_events import Found, Singles
+from ceql.runtime.unmatched import unlike_keys
 from ceql.syntax.printer import print_query
 from spaseq.core.engine import Program
 from spaseq.core.engine.recognition.session import Session as Pushing
@@ -81,8 +82,11 @@ class Session(Pushing[Match]):
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """As of `Matches.notes`, of the events pushed so far."""
-        return tuple(dict.fromkeys(line for clock in self._feed.clocks.values() for line in clock.guessed))
+        """As of `Matches.notes`, of the events pushed so far; without attributes that no event had, and keys of single
+        events that no step takes."""
+        guessed = dict.fromkeys(line for clock in self._feed.clocks.values() for line in clock.guessed)
+        partition = self._run.partition
+        return (*guessed, *(() if partition is None else unlike_keys(partition.kinds)))
 
     def held(self) -> Memory:
         """The memory of the evaluation: `counters.memory`."""

@@ -24,7 +24,7 @@ import pyarrow as pa
 
 from ceql.expressions.codegen import Unfit, compile_bits, normal
 from ceql.results.history import Block, History
-from ceql.runtime.batch import EngineBatch, key_of
+from ceql.runtime.batch import EngineBatch, kind_and_key
 from ceql.runtime.run import Run
 from ceql.syntax.walk import attributes_of
 from spaseq.core.engine.program.matches import within
@@ -263,6 +263,7 @@ class Singles:
         self._inert = INERT
         self._ordering = run.ordering
         self._partition = run.partition
+        self._brackets = [] if run.partition is None else [(n, run.partition.kinds[n]) for n in run.partition.brackets]
         self._numbers = run.partitions
         self._pauses = run.pauses
         self._by_key = run.by_key
@@ -509,17 +510,20 @@ class Singles:
         """The key of PARTITION BY, as of `Partition`; None if a bracket has no value."""
         assert self._partition is not None
         values: list[Any] = []
-        for names in self._partition.brackets:
+        for names, kinds in self._brackets:
             for name in names:
                 value = event.get(name)
                 if value.__class__ is str:
+                    kinds.add("text")
                     values.append(value)
                     break
                 value = normal(value)
                 if value.__class__ is tuple:
                     raise Unfit
                 if value is not None:
-                    values.append(key_of(value))
+                    kind, key = kind_and_key(value)
+                    kinds.add(kind)
+                    values.append(key)
                     break
             else:
                 return None

@@ -101,8 +101,8 @@ def _has(batch: EventBatch, name: str, rows: np.ndarray) -> bool:
 def unlike_keys(kinds: Mapping[tuple[str, ...], Collection[str]]) -> Iterator[str]:
     """A line for each bracket of PARTITION BY whose values are of several kinds, which are never equal."""
     for names, found in kinds.items():
-        if len(found) > 1 or "mixed" in found:
-            said = " and ".join(KIND_WORDS[kind] for kind in sorted(found) if kind != "mixed") or "of several kinds"
+        if len(found) > 1:
+            said = " and ".join(KIND_WORDS[kind] for kind in sorted(found))
             yield f"the key {' or '.join(names)} is {said} in different events: values of two kinds are never equal"
 
 

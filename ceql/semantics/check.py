@@ -49,6 +49,7 @@ _FUNCTION_HINTS: Final = {
     "LEN": "write LENGTH(x.name)", "SUBSTR": "write SUBSTRING(x.name, 1, 3)", "POW": "write POWER(x.price, 2)",
     "CEILING": "write CEIL(x.price)", "LOG": "write LN(x.price)", "ROW_NUMBER": _NUMBERED, "RANK": _NUMBERED,
     "MATCH_NUMBER": _NUMBERED, "FIRST_VALUE": "write FIRST(x.price)", "LAST_VALUE": "write LAST(x.price)",
+    "NOT": "a condition is no value; CASE WHEN x.price > 3 THEN 1 ELSE 0 END is one",
     "STDDEV_SAMP": "write STDDEV(x.price)", "STDEV": "write STDDEV(x.price)",
 }  # fmt: skip
 

@@ -47,8 +47,8 @@ def aggregates_of(node: ast.Expression) -> Iterator[ast.Call]:
 
 
 def is_aggregate(node: ast.Expression) -> TypeGuard[ast.Call]:
-    """True for the call of an aggregate."""
-    return isinstance(node, ast.Call) and FUNCTIONS[node.function].add is not None
+    """True for the call of an aggregate. A function that there is not is none."""
+    return isinstance(node, ast.Call) and node.function in FUNCTIONS and FUNCTIONS[node.function].add is not None
 
 
 def reads_earlier(node: ast.Expression) -> bool:

@@ -43,6 +43,16 @@ hint: LIKE takes a regular expression (RE2) for the whole text; '.*' stands for 
   SELECT * WHERE A FILTER AVGE(A.x) > 3
                           ^^^^^^^^^
 hint: did you mean AVG?""",
+    "SELECT AVG(ROUNDD(b.x)) AS y WHERE A ; B+ AS b": """\
+<query>:1:12: unknown function ROUNDD
+  SELECT AVG(ROUNDD(b.x)) AS y WHERE A ; B+ AS b
+             ^^^^^^^^^^^
+hint: did you mean ROUND?""",
+    "SELECT * WHERE A ; B+ AS b FILTER AVG(1 - NOT(b.x)) > 3": """\
+<query>:1:43: unknown function NOT
+  SELECT * WHERE A ; B+ AS b FILTER AVG(1 - NOT(b.x)) > 3
+                                            ^^^^^^^^
+hint: a condition is no value; CASE WHEN x.price > 3 THEN 1 ELSE 0 END is one""",
     "SELECT * WHERE A ; NOT B AS n ; C FILTER n[price > 3]": """\
 <query>:1:42: n is only under a NOT, so no match has an event of it for FILTER
   SELECT * WHERE A ; NOT B AS n ; C FILTER n[price > 3]

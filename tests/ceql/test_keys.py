@@ -109,3 +109,20 @@ def test_values_are_one_key_where_they_are_equal() -> None:
     found = [*stream.push([{"type": "A", "k": 1}, {"type": "A", "k": None}, {"type": "A"}])]
     found += stream.push([{"type": "B", "k": 1.0}, {"type": "B", "k": 1.5}, {"type": "B", "k": None}])
     assert [m.positions for m in found] == [(0, 3)]
+
+
+@pytest.mark.parametrize("size", [1, 2, 40])
+def test_keys_of_two_kinds_are_told_on_every_road(size: int) -> None:
+    """A session said nothing, and a batch with both kinds in one column "the key k is a number"."""
+    query = ceql.compile("SELECT * WHERE A AS a ; B AS b PARTITION BY [k] WITHIN 9 EVENTS")
+    events = [
+        {"type": kind, "k": key, "time": second} for second, (kind, key) in enumerate([("A", 1), ("B", "x")] * 20)
+    ]
+    told = "the key k is a number and a text in different events: values of two kinds are never equal"
+    matches = query.run(events)
+    assert (matches.count(), matches.notes[-1]) == (0, told)
+    session = query.open()
+    for first in range(0, len(events), size):
+        session.push(events[first] if size == 1 else events[first : first + size])
+    assert session.notes[-1] == told
+    assert query.open().notes == ()

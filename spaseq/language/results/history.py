@@ -9,7 +9,9 @@ from typing import Any, overload
 import numpy as np
 
 from spaseq.core.engine.recognition.past import Blocks
+from spaseq.core.errors import OptionError
 from spaseq.core.snapshot import array, expect
+from spaseq.core.snapshot.checks import damage_error
 from spaseq.rdf import GraphEvent, Term
 
 _Events = tuple[GraphEvent, ...]
@@ -210,12 +212,14 @@ class Pool:
     @staticmethod
     def restore(state: list[tuple[Any, ...]]) -> Made:
         """A function from the numbers of a snapshot's events to these."""
-        made = [GraphEvent(*event) for event in state]
-        for event in made:
-            texts = type(event.stream) is str and type(event.source) is str
-            expect(texts and type(event.time) is int, "a stream and a time for each event")
-            expect(type(event.triples) is tuple and all(len(t) == 3 for t in event.triples), "triples of three")
-            expect(all(isinstance(term, Term) for t in event.triples for term in t), "terms in triples")
+        for stream, time, triples, _, source, _ in state:
+            expect(type(stream) is type(source) is str and type(time) is int, "a stream and a time for each event")
+            expect(type(triples) is tuple and all(len(triple) == 3 for triple in triples), "triples of three")
+            expect(all(isinstance(term, Term) for triple in triples for term in triple), "terms in triples")
+        try:
+            made = [GraphEvent(*event) for event in state]
+        except OptionError:
+            raise damage_error("expected events of a stream") from None
 
         def events(numbers: Sequence[int]) -> _Events:
             expect(min(numbers, default=0) >= 0, "events that are there")
