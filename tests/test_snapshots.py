@@ -488,6 +488,16 @@ def test_a_snapshot_whose_last_event_lies_behind_the_next_is_refused(name: str) 
         kept.open(with_contents(state, encode(value, (INSTANTS,))))
 
 
+@pytest.mark.parametrize("name", ["absence at the start", "partitions"])
+def test_a_snapshot_whose_last_instant_lies_behind_the_next_is_refused(name: str) -> None:
+    (kept,) = (kept for kept in SPASEQ if kept.name == name)
+    state, _ = broken(kept)
+    begin, end = contents_of(state)
+    value = decode(state[begin:end], (TERMS,))
+    value["position"] = 0
+    assert "damaged" in refused(kept.open, with_contents(state, encode(value, (TERMS,))))
+
+
 def test_an_evaluation_that_aggregates_never_goes_on_set_by_set() -> None:
     """Its matches had no sums then: an AssertionError."""
     (kept,) = (kept for kept in CEQL if kept.name == "groups")

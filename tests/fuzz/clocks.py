@@ -167,7 +167,7 @@ def _wrong_tuples(case: dict[str, Any]) -> str:
     kinds = [case["reading"].get("type_column", "type") in event for event in case["events"]]
     if any(kinds) and not all(kinds):  # pieces without types are refused; in a whole they are NULL
         outcomes = {road: o for road, o in outcomes.items() if o[0] != "EventError" or road not in _PIECES}
-    if _guess(case["events"][:1]) != _guess(case["events"]) or _guess(case["events"][:2]) != _guess(case["events"]):
+    if any(_clock_of(case["events"][:size]) != _clock_of(case["events"]) for size in (1, 2)):
         outcomes = {road: o for road, o in outcomes.items() if road not in _PIECES}  # the first piece decides
     if wrong := _unlike(outcomes):
         return wrong
@@ -218,6 +218,12 @@ def _guess(events: list[dict[str, Any]]) -> str:
     names = dict.fromkeys(name for event in events for name in event)
     likely = [name for name in names if _is_candidate([event.get(name) for event in events], name)]
     return likely[0] if len(likely) == 1 and likely != ["t"] else ""
+
+
+def _clock_of(events: list[dict[str, Any]]) -> list[str]:
+    """The columns that have the times if nothing is said: one of the two names, else the guess."""
+    usual = [name for name in ("time", "timestamp") if any(name in event for event in events)]
+    return usual[:1] or [_guess(events)]
 
 
 def _is_candidate(values: list[Any], name: str) -> bool:

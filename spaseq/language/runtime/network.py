@@ -268,13 +268,13 @@ class NetworkEvaluation:
         """The state between two calls, as plain values and terms."""
         return {"queries": [(place.position, place.recogniser.snapshot()) for place in self._places]}
 
-    def restore(self, state: dict[str, Any]) -> None:
-        """Goes on from a snapshot of the same network, before the first instant."""
+    def restore(self, state: dict[str, Any], position: int) -> None:
+        """As of `Recogniser`; each query counts instants of its own."""
         expect(len(state["queries"]) == len(self._places), "a place for each query")
-        for place, (position, contents) in zip(self._places, state["queries"], strict=True):
-            expect(type(position) is int and position >= 0, "a place in the streams")
-            place.position = position
-            place.recogniser.restore(contents)
+        for place, (own, contents) in zip(self._places, state["queries"], strict=True):
+            expect(type(own) is int and own >= 0, "a place in the streams")
+            place.position = own
+            place.recogniser.restore(contents, own)
 
 
 def _of_streams(place: _Place, made: _Made) -> list[list[GraphEvent]]:

@@ -23,6 +23,7 @@ from spaseq.core.engine.recognition.recognition import Recognition
 from spaseq.core.errors import InternalError
 from spaseq.core.held import Memory, Parts
 from spaseq.core.integers import Memo
+from spaseq.core.snapshot import expect
 from spaseq.core.watch import check
 from spaseq.gpm import IDENTITY, Mapping, project
 from spaseq.gpm.functions.own import OWN
@@ -403,12 +404,15 @@ class Recogniser(Recognition):
             "events": pool.snapshot(),
         }
 
-    def restore(self, state: dict[str, Any]) -> None:
-        """Goes on from a snapshot of a recogniser of the same query, before the first instant."""
+    def restore(self, state: dict[str, Any], position: int) -> None:
+        """Goes on from a snapshot of a recogniser of the same query, before the first instant, whose `position` is that
+        of the next one."""
         from spaseq.core.engine import Evaluator
 
         events = Pool.restore(state["events"])
         self.restore_engine(state, Evaluator.restore(self.program, state["engine"]))
+        last = self.evaluator.last_position
+        expect(last is None or last < position, "the last instant is in front of the next")
         self.open_door()
         self._history.restore(state["history"], events)
         self._sightings.restore(state["sightings"])

@@ -76,7 +76,7 @@ class Evaluation(Protocol[_T_co]):
     def held(self, outside: Parts = ...) -> Memory: ...
     def identity(self) -> dict[str, str]: ...
     def snapshot(self) -> dict[str, Any]: ...
-    def restore(self, state: dict[str, Any]) -> None: ...
+    def restore(self, state: dict[str, Any], position: int) -> None: ...
 
 
 class GraphSession(Pushing[_T]):
@@ -330,13 +330,13 @@ class GraphSession(Pushing[_T]):
         unseal(state, self._identity(), self._KINDS, self._restore)
 
     def _restore(self, state: dict[str, Any]) -> None:
-        self.evaluation.restore(state["recogniser"])
+        self._position = state["position"]
+        expect(type(self._position) is int and 0 <= self._position < 1 << 61, "a place in the streams")
+        self.evaluation.restore(state["recogniser"], self._position)
         events_of = Pool.restore(state["events"])
         self._held, self._parts = list(events_of(state["held"])), []
         self._reorder.restore(state["order"])
         self._reorder.wait_again([(event.time, event) for event in events_of(state["waiting"])])
-        self._position = state["position"]
-        expect(type(self._position) is int and 0 <= self._position < 1 << 61, "a place in the streams")
         events, triples, late = state["counters"]
         expect(all(type(n) is int for n in (events, triples, late)), "counts of what was pushed")
         self.counters = self.evaluation.counters = Counters(events=events, triples=triples, late=late)

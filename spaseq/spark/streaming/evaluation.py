@@ -164,7 +164,7 @@ class GraphEvaluation:
         self._rows = state["rows"]
         expect(all(len(row) == 5 and all(type(at) is int for at in row[:3]) for row in self._rows), "rows of instants")
         self._malformed, self._matches, self._ended = state["counts"]
-        self._recogniser.restore(state["recogniser"])
+        self._recogniser.restore(state["recogniser"], self._clock.position)
 
     def counts(self, first: bool) -> list[int]:
         live = self._recogniser.statistics.get("live_runs", 0)
