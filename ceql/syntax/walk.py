@@ -47,7 +47,7 @@ def aggregates_of(node: ast.Expression) -> Iterator[ast.Call]:
 
 
 def is_aggregate(node: ast.Expression) -> TypeGuard[ast.Call]:
-    """True for the call of an aggregate. A function that there is not is none."""
+    """True for the call of an aggregate. An unknown function is none."""
     return isinstance(node, ast.Call) and node.function in FUNCTIONS and FUNCTIONS[node.function].add is not None
 
 
